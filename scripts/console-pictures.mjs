@@ -59,7 +59,7 @@ await withConsole(binary, { name: 'Book shop', description: 'Books, orders and r
 
 	const reviews = encodeURIComponent('public.reviews')
 	for (const [name, path, text, scheme] of [
-		['home', '?span=hour', 'in one bar'], ['tables', 'tables', 'reviews'], ['rows', `tables/${encodeURIComponent('public.books')}`, 'Emma'],
+		['home', '?span=hour', 'Longest 99th percentile'], ['tables', 'tables', 'reviews'], ['rows', `tables/${encodeURIComponent('public.books')}`, 'Emma'],
 		['diagram', 'diagram?detail=all', 'shelves', 'dark'], ['access', `tables/${reviews}/structure?tab=access&as=anon`, 'The caller reads 30 rows'],
 		['sql', `sql?query=${encodeURIComponent('select city, count(*) as orders, sum(total) as total\nfrom orders join customers on customers.id = customer_id\ngroup by city order by total desc')}`, 'Bath'],
 		['users', 'users', 'jane@example.com'], ['edgefunction', 'edge-functions/hello', 'Versions'], ['backups', 'backups', 'proven'],
@@ -69,6 +69,7 @@ await withConsole(binary, { name: 'Book shop', description: 'Books, orders and r
 		await page.getByRole('heading', { level: 1 }).first().waitFor()
 		if (name === 'sql') await page.getByRole('button', { name: 'Run', exact: true }).click()
 		await page.getByText(text).first().waitFor()
+		if (name === 'home') await page.locator('canvas').first().waitFor()
 		await page.mouse.move(0, 0)
 		await page.waitForFunction(() => document.querySelector('[role=status][aria-label=Loading], [aria-busy=true]') === null)
 		await page.screenshot({ path: join(root, `docs/console/${name}.png`) })

@@ -1,5 +1,7 @@
 /** Browsers withhold two functions from pages that are neither https nor local: what the console uses of them. */
 
+import { texts } from '#texts/shell'
+
 const withheld: { randomUUID?: unknown } = crypto
 withheld.randomUUID ??= randomUUID
 
@@ -23,5 +25,5 @@ async function copy(text: string): Promise<void> {
   area.select()
   const copied = document.execCommand('copy')
   area.remove()
-  if (!copied) throw new Error('The browser does not copy on a page without https.')
+  if (!copied) throw new Error(texts.theBrowserDoesNotCopy)
 }

@@ -265,6 +265,8 @@ var rights = map[string]right{
 	"deleteEndUserSession":  {3, ""},
 	"listEndUserFactors":    {3, ""},
 	"deleteEndUserFactor":   {3, ""},
+	"listEndUserPasskeys":   {3, ""},
+	"deleteEndUserPasskey":  {3, ""},
 	"listEndUserIdentities": {3, ""},
 	"inviteEndUser":         {3, `{"email": "guest-{n}@example.com"}`},
 	"sendEndUserMail":       {3, `{"kind": "recovery"}`},
@@ -413,6 +415,7 @@ func parameterNames(f fixture, table string) map[string]string {
 		"credentialUUID": apitest.MissingUUID, "webhookUUID": apitest.MissingUUID, "deliveryUUID": apitest.MissingUUID,
 		"endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
 		"endUserSessionUUID": apitest.MissingUUID, "factorUUID": apitest.MissingUUID,
+		"passkeyUUID":    apitest.MissingUUID,
 		"savedQueryUUID": apitest.MissingUUID,
 		"requestUUID":    apitest.MissingUUID,
 		"jwtKeyUUID":     apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
@@ -612,10 +615,11 @@ func provide(
 	case id == "updateSavedQuery" || id == "deleteSavedQuery":
 		return map[string]string{"savedQueryUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/saved-queries",
 			`{"name": "to go `+n+`", "query": "select 1"}`)}
-	case id == "deleteEndUserSession" || id == "deleteEndUserFactor":
+	case id == "deleteEndUserSession" || id == "deleteEndUserFactor" || id == "deleteEndUserPasskey":
 		return createSignIn(t, targetOwner, n)
 	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions",
-		"listEndUserSessions", "listEndUserFactors", "listEndUserIdentities", "sendEndUserMail"}, id):
+		"listEndUserSessions", "listEndUserFactors", "listEndUserPasskeys", "listEndUserIdentities",
+		"sendEndUserMail"}, id):
 		return map[string]string{
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),

@@ -24,7 +24,8 @@ var unprotected = map[string]string{
 	"deleteWebhook":      "a setting",
 	"deleteEdgeFunction": "code, which is deployed again", "deleteEdgeFunctionSecret": "a setting",
 	"deleteDatabaseCredential": "a setting", "deleteEndUser": "one user", "deleteEndUserSessions": "sessions",
-	"deleteEndUserSession": "a session", "deleteEndUserFactor": "a factor", "deleteSavedQuery": "a text",
+	"deleteEndUserSession": "a session", "deleteEndUserFactor": "a factor", "deleteEndUserPasskey": "a passkey",
+	"deleteSavedQuery": "a text",
 
 	"deleteConstraint": "holds nothing", "deleteIndex": "holds nothing", "deletePolicy": "holds nothing",
 	"deleteTrigger": "holds nothing", "deleteEnum": "holds nothing, and none that a column has is deleted",

@@ -30,6 +30,8 @@ func endUserCalls(a *apitest.API) []call {
 		{id: "deleteEndUserSession", method: "DELETE", path: user + "/sessions/" + apitest.MissingUUID},
 		{id: "listEndUserFactors", method: "GET", path: user + "/factors"},
 		{id: "deleteEndUserFactor", method: "DELETE", path: user + "/factors/" + apitest.MissingUUID},
+		{id: "listEndUserPasskeys", method: "GET", path: user + "/passkeys"},
+		{id: "deleteEndUserPasskey", method: "DELETE", path: user + "/passkeys/" + apitest.MissingUUID},
 		{id: "listEndUserIdentities", method: "GET", path: user + "/identities"},
 		{id: "inviteEndUser", method: "POST", path: path + "/end-users/invite", body: `{"email": "late@example.com"}`},
 		{id: "sendEndUserMail", method: "POST", path: user + "/mails", body: `{"kind": "recovery"}`},

@@ -16,13 +16,15 @@ func createSignIn(t *testing.T, a *apitest.API, n string) map[string]string {
 
 	user := a.Create("/projects/"+a.Project+"/end-users",
 		`{"email": "signed-in-`+n+`@example.com", "is_confirmed": true}`)
-	session, factor := uuid.NewString(), uuid.NewString()
+	session, factor, passkey := uuid.NewString(), uuid.NewString(), uuid.NewString()
 	pool := a.Server.Projects().Open(uuid.MustParse(a.Project)).EndUsers()
 	for _, sql := range []string{
 		`insert into auth.mfa_factors (id, user_id, friendly_name, factor_type, status)
 			values ('` + factor + `', '` + user + `', 'phone of ` + n + `', 'totp', 'verified')`,
 		`insert into auth.sessions (id, user_id, user_agent, ip, aal, factor_id)
 			values ('` + session + `', '` + user + `', 'curl/8', '203.0.113.7', 'aal2', '` + factor + `')`,
+		`insert into auth.webauthn_credentials (id, user_id, credential_id, public_key, friendly_name)
+			values ('` + passkey + `', '` + user + `', '` + passkey + `', '', 'laptop of ` + n + `')`,
 		`insert into auth.mfa_amr_claims (session_id, authentication_method) values ('` + session + `', 'totp')`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
@@ -30,7 +32,8 @@ func createSignIn(t *testing.T, a *apitest.API, n string) map[string]string {
 		}
 	}
 
-	return map[string]string{"endUserUUID": user, "endUserSessionUUID": session, "factorUUID": factor}
+	return map[string]string{"endUserUUID": user, "endUserSessionUUID": session, "factorUUID": factor,
+		"passkeyUUID": passkey}
 }
 
 // TestEndUserSignIns lists the ways by which a user signs in, and takes them away.
@@ -51,7 +54,10 @@ func TestEndUserSignIns(t *testing.T) {
 	a.Get(path+"/factors").Want(200).Content("0.type", "totp").Content("0.status", "verified").
 		Content("0.name", "phone of 1")
 
-	for _, kind := range []string{"identities", "sessions", "factors"} {
+	a.Get(path+"/passkeys").Want(200).Content("0.uuid", names["passkeyUUID"]).Content("0.name", "laptop of 1").
+		Content("0.lastUsedAt", nil)
+
+	for _, kind := range []string{"identities", "sessions", "factors", "passkeys"} {
 		a.Get(missing + "/" + kind).Want(404)
 		a.Get("/projects/" + a.Project + "/end-users/x/" + kind).Want(400)
 	}
@@ -63,12 +69,18 @@ func TestEndUserSignIns(t *testing.T) {
 	a.Delete(path + "/factors/x").Want(400)
 	a.Get(path+"/sessions").Want(200).Content("0.level", "aal1").Content("0.methods", []any{})
 
+	a.Delete(path + "/passkeys/" + stranger["passkeyUUID"]).Want(404)
+	a.Delete(path+"/passkeys/"+names["passkeyUUID"]).Want(200).Content("name", "laptop of 1")
+	a.Delete(path + "/passkeys/" + names["passkeyUUID"]).Want(404)
+	a.Delete(path + "/passkeys/x").Want(400)
+
 	a.Delete(path + "/sessions/" + stranger["endUserSessionUUID"]).Want(404)
 	a.Delete(path+"/sessions/"+names["endUserSessionUUID"]).Want(200).Content("address", "203.0.113.7")
 	a.Delete(path + "/sessions/" + names["endUserSessionUUID"]).Want(404)
 	a.Delete(path + "/sessions/x").Want(400)
 	a.Get(path + "/sessions").Want(200).Total(0)
 	a.Get("/projects/" + a.Project + "/audit?action=deleteEndUserFactor").Want(200).Total(1)
+	a.Get("/projects/" + a.Project + "/audit?action=deleteEndUserPasskey").Want(200).Total(1)
 }
 
 // mailTo waits for a mail of a kind in the project's mailbox, and returns its text.

@@ -60,8 +60,8 @@ func TestRunSQLAsIsConfined(t *testing.T) {
 	a.Post("/sql", sqlBody("create table secrets (id int); insert into secrets values (1)", writing)).Want(200)
 
 	for _, escape := range []string{"reset role; select * from secrets", "set role none; select * from secrets",
-		"set role service_role", "create extension postgis", "drop extension pgcrypto",
-		"create table mine (id int)", "select * from socle.queries"} {
+		"set role service_role", "set session authorization postgres", "create extension postgis",
+		"drop extension pgcrypto", "create table mine (id int)", "select * from socle.queries"} {
 		a.Post("/sql", sqlBody(escape, writing, `"as": "authenticated"`)).Want(422).Field("query")
 	}
 

@@ -322,6 +322,10 @@ func TestListTables(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
+	a.Get("/tables?search=PP.A").Want(200).Total(1).Content("0.schema", "app")
+	a.Get("/tables?search=public.&limit=1&page=4").Want(200).Total(4).Content("0.name", `x"; drop table a; --`)
+	a.Get("/tables?search=%25&page=2").Want(200).Total(0)
+
 	uuids := r.Metadata("uuids").(map[string]any)
 	if len(uuids) != 5 {
 		t.Errorf("got uuids %v", uuids)

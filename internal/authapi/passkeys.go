@@ -119,7 +119,7 @@ func (c *call) adminListPasskeys(ids []uuid.UUID) error {
 }
 
 func (c *call) adminDeletePasskey(ids []uuid.UUID) error {
-	if err := c.DeletePasskey(c.r.Context(), ids[0], ids[1], c.client); err != nil {
+	if _, err := c.DeletePasskey(c.r.Context(), ids[0], ids[1], c.client); err != nil {
 		return err
 	}
 

@@ -287,27 +287,31 @@ func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUI
 		return err
 	}
 
-	return d.DeletePasskey(ctx, u.ID, id, c)
+	_, err = d.DeletePasskey(ctx, u.ID, id, c)
+	return err
 }
 
-// DeletePasskey removes a user's passkey for a project administrator.
-func (d *Directory) DeletePasskey(ctx context.Context, user, id uuid.UUID, c Client) error {
-	return d.Tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
+// DeletePasskey removes a user's passkey for a project administrator, and returns it.
+func (d *Directory) DeletePasskey(ctx context.Context, user, id uuid.UUID, c Client) (Passkey, error) {
+	var deleted Passkey
+	err := d.Tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)
 		if err != nil {
 			return err
 		}
 
-		n, err := pg.Exec(ctx, tx, `
-			delete from auth.webauthn_credentials where id = @id and user_id = @user and factor_id is null`,
-			pgx.StrictNamedArgs{"id": id, "user": user})
+		deleted, err = pg.One[Passkey](ctx, tx, `
+			delete from auth.webauthn_credentials c where c.id = @id and c.user_id = @user and c.factor_id is null
+			returning`+passkeyColumns, pgx.StrictNamedArgs{"id": id, "user": user})
+		if fault.Is(err, fault.NotFound) {
+			return errPasskeyNotFound()
+		}
 		if err != nil {
 			return err
-		}
-		if n == 0 {
-			return errPasskeyNotFound()
 		}
 
 		return d.log(ctx, tx, "passkey_deleted", u, c)
 	})
+
+	return deleted, err
 }

@@ -88,6 +88,19 @@ func (f Factor) Account() AccountFactor {
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt}
 }
 
+// AccountPasskey is an end user's passkey, as the platform's API shows it.
+type AccountPasskey struct {
+	UUID       uuid.UUID  `json:"uuid"`
+	Name       string     `json:"name" doc:"Name that the user or the authenticator has given it."`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt" nullable:"true"`
+}
+
+// Account returns the passkey as the platform's API shows it.
+func (p Passkey) Account() AccountPasskey {
+	return AccountPasskey{UUID: p.ID, Name: p.FriendlyName, CreatedAt: p.CreatedAt, LastUsedAt: p.LastUsedAt}
+}
+
 // AccountIdentity is an account by which an end user signs in, as the platform's API shows it.
 type AccountIdentity struct {
 	UUID         uuid.UUID  `json:"uuid"`

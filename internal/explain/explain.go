@@ -92,7 +92,7 @@ func claimsOf(r requestlog.Request) map[string]string {
 func readFacts(ctx context.Context, q pg.Querier, project uuid.UUID, name, role string) (facts, error) {
 	t, err := schema.GetTable(ctx, q, project, name)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
-		all, _, err := schema.ListTables(ctx, q, pg.Page{Number: 1, Limit: maxTables, Sort: "name"})
+		all, _, err := schema.ListTables(ctx, q, pg.Page{Number: 1, Limit: maxTables, Sort: "name"}, "")
 		var names []string
 		for _, other := range all {
 			names = append(names, shortName(other.FullName()))

@@ -65,18 +65,24 @@ type tableRow struct {
 
 var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id", "estimatedRows": "estimated_rows"}
 
-// ListTables returns a page of tables, never nil, and the total number. Pages are sorted by name,
-// schema, id or estimatedRows; ties are broken by id.
-func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
+// nameMatches is a condition on the full name, in any case. An empty text matches all.
+const nameMatches = `
+	and pg_catalog.strpos(pg_catalog.lower(n.nspname || '.' || c.relname), pg_catalog.lower(@search)) > 0`
+
+// ListTables returns a page of the tables with search in their full name, never nil, and their
+// total number. Pages are sorted by name, schema, id or estimatedRows; ties are broken by id.
+func ListTables(ctx context.Context, q pg.Querier, page pg.Page, search string) ([]Table, int64, error) {
+	args := pgx.StrictNamedArgs{"search": search}
+
 	// Sizes are computed for this page's tables only; the page is then sorted again.
 	rows, err := pg.All[tableRow](ctx, q,
-		selectTables+page.Clause(tableSorts, "id")+") c"+page.Order(tableSorts, "id"), page.Args(nil))
+		selectTables+nameMatches+page.Clause(tableSorts, "id")+") c"+page.Order(tableSorts, "id"), page.Args(args))
 	if err != nil {
 		return nil, 0, err
 	}
 
 	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
-		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables)
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables+nameMatches, args)
 		return []Table{}, total, err
 	}
 

@@ -34,7 +34,7 @@ func TestListTables(t *testing.T) {
 	list := func(page pg.Page) ([]string, int64) {
 		t.Helper()
 
-		tables, total, err := schema.ListTables(t.Context(), p.platform, page)
+		tables, total, err := schema.ListTables(t.Context(), p.platform, page, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestReadLockedTable(t *testing.T) {
 		Number: 1,
 		Limit:  20,
 		Sort:   "name",
-	}); err != nil || total != 1 || len(tables) != 1 {
+	}, ""); err != nil || total != 1 || len(tables) != 1 {
 		t.Errorf("list with a locked table: got %v of %d, %v", tables, total, err)
 	}
 	if columns := p.columns("orders"); len(columns) != 1 {
@@ -251,7 +251,7 @@ func TestOddNames(t *testing.T) {
 				pg.Quote(name, name)+")")
 	}
 
-	tables, total, err := schema.ListTables(t.Context(), p.platform, pg.Page{Number: 1, Limit: 100, Sort: "id"})
+	tables, total, err := schema.ListTables(t.Context(), p.platform, pg.Page{Number: 1, Limit: 100, Sort: "id"}, "")
 	if err != nil || int(total) != len(names)+1 {
 		t.Fatalf("got %d tables (%v), want %d", total, err, len(names)+1)
 	}

@@ -3,10 +3,12 @@ package statement
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -22,6 +24,10 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 	}
 	if len(steps) == 0 {
 		return Answer{}, fault.OnField(fault.Unprocessable, "query", "required", "must contain a statement")
+	}
+
+	if q.As != nil {
+		steps = asWritten(steps)
 	}
 
 	params, err := parameters(q, len(steps))
@@ -45,7 +51,7 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 			"has too many statements for the memory that is free now: try again later")
 	}
 
-	if q.mayChangeExtensions() {
+	if !q.ReadOnly { // PostgreSQL refuses them in a query that only reads
 		platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
 		e := extensions{field: "query", platform: platform, full: full}
 		if steps, err = e.prepare(timeoutCtx, steps); err != nil {
@@ -78,6 +84,19 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 	}
 
 	return answer, nil
+}
+
+// asWritten returns a caller's steps without the changes that the owner's need: PostgreSQL decides
+// about them, and the platform does nothing for them.
+func asWritten(steps []Step) []Step {
+	all := slices.Clone(steps)
+	for i, s := range steps {
+		if !slices.Contains(controlFirst, s.Words[0]) {
+			all[i].Verdict = dialect.Verdict{SQL: s.Text}
+		}
+	}
+
+	return all
 }
 
 // timeout returns a query's failure: err, unless the query's timeout or the request is over.

@@ -132,7 +132,7 @@ func (s *session) result(ctx context.Context, step Step, params [][]byte) (Resul
 	switch {
 	case step.Action == dialect.LeaveOut:
 		return r, nil
-	case !s.query.mayChangeExtensions() && (step.Action != dialect.Run || len(step.Extensions) > 0):
+	case s.query.ReadOnly && (step.Action != dialect.Run || len(step.Extensions) > 0):
 		step.SQL = step.Text // PostgreSQL refuses it
 	case step.Action == dialect.CreateExtension:
 		r.Command = "CREATE EXTENSION"

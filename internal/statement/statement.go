@@ -24,10 +24,6 @@ type Query struct {
 	MaxRows    int // per result
 }
 
-// mayChangeExtensions reports whether the platform carries out the query's statements on
-// extensions. PostgreSQL refuses them otherwise.
-func (q Query) mayChangeExtensions() bool { return !q.ReadOnly && q.As == nil }
-
 // Answer is a query's result.
 type Answer struct {
 	Results    []Result   `json:"results" doc:"One result per statement, in order."`

@@ -1,3 +1,5 @@
+import { texts } from '#texts/api'
+
 export interface FieldFailure {
   field: string
   code: string
@@ -22,7 +24,7 @@ export class ApiError extends Error {
   readonly retryAfter: number // seconds; 0: unknown
 
   constructor(status: number, metadata: Metadata = {}, cause?: unknown, text = '', retryAfter = 0) {
-    super(status === 0 ? 'The server does not answer.' : metadata.detail || text || `Status ${status}`, { cause })
+    super(status === 0 ? texts.theServerDoesNotAnswer : metadata.detail || text || texts.status(status), { cause })
     this.name = 'ApiError'
     this.status = status
     this.code = metadata.code ?? ''

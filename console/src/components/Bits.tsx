@@ -1,6 +1,7 @@
 /** Small pieces of text: times, sizes, badges, values to copy. */
 
 import { useEffect, useState, type ReactNode } from 'react'
+import { texts } from '#texts/components'
 import css from './Bits.module.css'
 
 export function Badge({ tone = 'neutral', children }: {
@@ -27,7 +28,7 @@ export function timeAgo(at: Date, now = Date.now()): string {
 
 /** A time in words, with the exact time on hover. */
 export function Time({ at }: { at: string | null | undefined }) {
-  if (!at) return <span className={css.none}>never</span>
+  if (!at) return <span className={css.none}>{texts.never}</span>
 
   const time = new Date(at)
   return (
@@ -65,12 +66,12 @@ export function Copyable({ value, secret = false, label }: { value: string; secr
       <code>{shown ? value : '•'.repeat(24)}</code>
       {secret && (
         <button type="button" onClick={() => setShown(!shown)}>
-          {shown ? 'Hide' : 'Show'}
+          {shown ? texts.hide : texts.show}
         </button>
       )}
-      <button type="button" aria-label={`Copy ${label}`}
+      <button type="button" aria-label={texts.copyLabel(label)}
         onClick={() => void navigator.clipboard.writeText(value).then(() => setCopied(true))}>
-        {copied ? 'Copied' : 'Copy'}
+        {copied ? texts.copied : texts.copy}
       </button>
     </span>
   )
@@ -85,9 +86,9 @@ export function Code({ text, label }: { text: string; label: string }) {
       <pre tabIndex={0} aria-label={label}>
         {text}
       </pre>
-      <button type="button" aria-label={`Copy ${label}`}
+      <button type="button" aria-label={texts.copyLabel(label)}
         onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}>
-        {copied ? 'Copied' : 'Copy'}
+        {copied ? texts.copied : texts.copy}
       </button>
     </div>
   )

@@ -1,5 +1,6 @@
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { Dialog as Base } from '@base-ui/react/dialog'
+import { texts } from '#texts/components'
 import { Button, IconButton } from './Button'
 import { TextField } from './Field'
 import { FailureNote } from './States'
@@ -22,7 +23,7 @@ export function Dialog({ title, open, onClose, children, side = false, wide = fa
         <Base.Popup className={`${side ? css.sheet : css.popup} ${wide ? css.wide : ''}`}>
           <header className={css.head}>
             <Base.Title render={<h2 />}>{title}</Base.Title>
-            <IconButton label="Close" onClick={onClose}>
+            <IconButton label={texts.close} onClick={onClose}>
               ✕
             </IconButton>
           </header>
@@ -45,7 +46,7 @@ interface FormProps extends Props {
 
 /** A dialog with a form. It stays open, with all that was typed, if the work fails. */
 export function FormDialog({
-  action, cancel = 'Cancel', stays = false, danger = false, onSubmit, disabled = false, children, ...dialog
+  action, cancel = texts.cancel, stays = false, danger = false, onSubmit, disabled = false, children, ...dialog
 }: FormProps) {
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>(null)
@@ -90,7 +91,7 @@ export function Confirm({ name, children, ...rest }: Omit<FormProps, 'danger' | 
     <FormDialog {...rest} danger disabled={name !== undefined && typed !== name}>
       <div>{children}</div>
       {name !== undefined && (
-        <TextField label={`Type ${name} to confirm`} value={typed} autoComplete="off"
+        <TextField label={texts.typeNameToConfirm(name)} value={typed} autoComplete="off"
           onChange={(e) => setTyped(e.target.value)} />
       )}
     </FormDialog>

@@ -1,3 +1,4 @@
+import { texts } from '#texts/components'
 import { Badge } from './Bits'
 import type { Following } from './useChanges'
 
@@ -5,12 +6,12 @@ import type { Following } from './useChanges'
 export function FollowingBadge({ state }: { state: Following }) {
   switch (state.status) {
     case 'off':
-      return <Badge>not following</Badge>
+      return <Badge>{texts.notFollowing}</Badge>
     case 'connecting':
-      return <Badge>connecting</Badge>
+      return <Badge>{texts.connecting}</Badge>
     case 'following':
-      return <Badge tone="success">following</Badge>
+      return <Badge tone="success">{texts.following}</Badge>
     case 'lost':
-      return <span><Badge tone="danger">interrupted</Badge> {state.why}</span>
+      return <span><Badge tone="danger">{texts.interrupted}</Badge> {state.why}</span>
   }
 }

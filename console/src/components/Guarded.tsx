@@ -1,4 +1,5 @@
 import { useContext, type ReactNode } from 'react'
+import { texts } from '#texts/components'
 import { HeldRole, refusalOf, type Operation } from './rights'
 import { Empty, Skeleton } from './States'
 
@@ -7,7 +8,7 @@ export function Guarded({ needs, children }: { needs: Operation; children: React
   const held = useContext(HeldRole)
   const refusal = refusalOf(needs, held)
   if (refusal !== undefined) {
-    return <Empty title="Your role does not allow this">{refusal} Admins of the organization can give you another role.</Empty>
+    return <Empty title={texts.yourRoleDoesNotAllow}>{texts.adminsOfTheOrganizationCan(refusal)}</Empty>
   }
 
   return held === undefined ? <Skeleton /> : children

@@ -1,5 +1,6 @@
 import { useRef, useState, type FormEvent } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/components'
 import { Button } from './Button'
 import { Dialog } from './Dialog'
 import { TextField } from './Field'
@@ -41,7 +42,7 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
       ...queryOf(options, table !== undefined),
       ...(dryRun && { dry_run: 'true', on_error: 'skip' }),
     }
-    const text = dryRun ? 'Trying the file' : 'Importing'
+    const text = dryRun ? texts.tryingTheFile : texts.importing
     abort.current = new AbortController()
     setWork({ text, part: 0 })
     setFailure(null)
@@ -59,8 +60,8 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
 
   async function finish(done: Imported) {
     await Promise.all([refreshTables(project), queries.invalidateQueries({ queryKey: ['rows', project] })])
-    const left = done.rejected > 0 ? `, ${done.rejected.toLocaleString()} left out` : ''
-    toast(`${done.rows.toLocaleString()} rows imported into ${done.table}${left}`)
+    const left = done.rejected > 0 ? texts.rejectedLeftOut(done.rejected.toLocaleString()) : ''
+    toast(texts.rowsImportedIntoTableLeft(done.rows.toLocaleString(), done.table, left))
     onClose()
     if (table === undefined) {
       const fullName = done.table.includes('.') ? done.table : `${schema}.${done.table}`
@@ -77,7 +78,7 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
   const skips = options.skip || tried?.rejected === 0
 
   return (
-    <Dialog title={table === undefined ? 'Import a file as a table' : `Import rows into ${table}`} open wide
+    <Dialog title={table === undefined ? texts.importAFileAsA : texts.importRowsIntoTable(table)} open wide
       onClose={() => {
         abort.current?.abort()
         onClose()
@@ -86,8 +87,8 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
         <FileInput file={file} onChange={choose} />
         {table === undefined && (
           <div className={css.names}>
-            <TextField label="Name of the table" required value={name} onChange={(e) => setName(e.target.value)} autoComplete="off" />
-            <TextField label="Schema" required value={schema} onChange={(e) => setSchema(e.target.value)} autoComplete="off" />
+            <TextField label={texts.nameOfTheTable} required value={name} onChange={(e) => setName(e.target.value)} autoComplete="off" />
+            <TextField label={texts.schema} required value={schema} onChange={(e) => setSchema(e.target.value)} autoComplete="off" />
           </div>
         )}
         <ImportOptions options={options} existing={table !== undefined} onChange={(next) => {
@@ -96,21 +97,21 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
         }} />
         {tried !== null && <ImportReport tried={tried} lines={tried.rejectedLines} />}
         {tried !== null && !skips && (
-          <p>Rows that cannot be stored end the import. Correct the file, or choose “Leave out rows that cannot be stored”.</p>
+          <p>{texts.rowsThatCannotBeStored}</p>
         )}
         {failure !== null && <FailureNote error={failure} />}
         {failure instanceof ImportError && failure.lines.length > 0 && <ImportReport tried={null} lines={failure.lines} />}
         {work !== null && (
           <label className={css.work}>
-            {work.part < 1 ? `${work.text}: sending` : `${work.text}: the database reads the rows`}
+            {work.part < 1 ? texts.textSending(work.text) : texts.theDatabaseReadsTheRows(work.text)}
             <progress {...(work.part < 1 && { value: work.part })} max={1} />
           </label>
         )}
         <footer className={css.foot}>
-          {work !== null ? <Button onClick={() => abort.current?.abort()}>Cancel import</Button> : <Button onClick={onClose}>Cancel</Button>}
-          {tried !== null && <Button disabled={work !== null} onClick={() => void run(true)}>Try again</Button>}
+          {work !== null ? <Button onClick={() => abort.current?.abort()}>{texts.cancelImport}</Button> : <Button onClick={onClose}>{texts.cancel}</Button>}
+          {tried !== null && <Button disabled={work !== null} onClick={() => void run(true)}>{texts.tryAgain}</Button>}
           <Button type="submit" look="primary" busy={work !== null} disabled={file === null || (table === undefined && name === '') || (tried !== null && !skips)}>
-            {tried === null ? 'Try file' : `Import ${tried.rows.toLocaleString()} rows`}
+            {tried === null ? texts.tryFile : texts.importRows(tried.rows.toLocaleString())}
           </Button>
         </footer>
       </form>
@@ -130,7 +131,7 @@ function FileInput({ file, onChange }: { file: File | null; onChange: (file: Fil
       setOver(false)
       onChange(e.dataTransfer.files[0] ?? null)
     }}>
-      <span>{file === null ? 'Drop a CSV, TSV, Excel (XLSX) or JSON file here, or choose one.' : file.name}</span>
+      <span>{file === null ? texts.dropACSVTSVExcel : file.name}</span>
       <input type="file" accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx" onChange={(e) => onChange(e.target.files?.[0] ?? null)} />
     </label>
   )

@@ -1,3 +1,4 @@
+import { texts } from '#texts/components'
 import { CheckField, SelectField, TextField } from './Field'
 import css from './ImportDialog.module.css'
 
@@ -51,49 +52,49 @@ export function ImportOptions({ options, existing, onChange }: {
 
   return (
     <>
-      <CheckField label="Leave out rows that cannot be stored" checked={options.skip} onChange={(e) => set({ skip: e.target.checked })}
-        hint="Otherwise one such row ends the import, and nothing is stored." />
+      <CheckField label={texts.leaveOutRowsThatCannot} checked={options.skip} onChange={(e) => set({ skip: e.target.checked })}
+        hint={texts.otherwiseOneSuchRowEnds} />
       {existing && (
-        <SelectField label="Rows whose key exists already" value={options.mode} onChange={(e) => set({ mode: e.target.value })}>
-          <option value="insert">Are rejected</option>
-          <option value="upsert">Are replaced by those of the file</option>
-          <option value="ignore">Stay as they are</option>
+        <SelectField label={texts.rowsWhoseKeyExistsAlready} value={options.mode} onChange={(e) => set({ mode: e.target.value })}>
+          <option value="insert">{texts.areRejected}</option>
+          <option value="upsert">{texts.areReplacedByThoseOf}</option>
+          <option value="ignore">{texts.stayAsTheyAre}</option>
         </SelectField>
       )}
       {existing && options.mode !== 'insert' && (
-        <TextField label="Columns of that key" value={options.conflict} placeholder="The primary key"
+        <TextField label={texts.columnsOfThatKey} value={options.conflict} placeholder={texts.thePrimaryKey}
           onChange={(e) => set({ conflict: e.target.value })} />
       )}
       <details>
-        <summary>How the file is read</summary>
+        <summary>{texts.howTheFileIsRead}</summary>
         <div className={css.options}>
-          <SelectField label="Format" value={options.format} onChange={(e) => set({ format: e.target.value })}>
-            <option value="">By its content type</option>
+          <SelectField label={texts.format} value={options.format} onChange={(e) => set({ format: e.target.value })}>
+            <option value="">{texts.byItsContentType}</option>
             {['csv', 'tsv', 'json', 'jsonl', 'xlsx'].map((f) => <option key={f} value={f}>{f.toUpperCase()}</option>)}
           </SelectField>
           {isText && (
             <>
-              <TextField label="Delimiter" maxLength={1} value={options.delimiter} placeholder="By the header"
+              <TextField label={texts.delimiter} maxLength={1} value={options.delimiter} placeholder={texts.byTheHeader}
                 onChange={(e) => set({ delimiter: e.target.value })} />
-              <SelectField label="Encoding" value={options.encoding} onChange={(e) => set({ encoding: e.target.value })}>
-                <option value="">UTF-8</option>
+              <SelectField label={texts.encoding} value={options.encoding} onChange={(e) => set({ encoding: e.target.value })}>
+                <option value="">{texts.utfEight}</option>
                 {['utf-16', 'windows-1252', 'iso-8859-1'].map((e) => <option key={e}>{e}</option>)}
               </SelectField>
-              <TextField label="Text that means null" maxLength={20} value={options.null} placeholder="Nothing"
+              <TextField label={texts.textThatMeansNull} maxLength={20} value={options.null} placeholder={texts.nothing}
                 onChange={(e) => set({ null: e.target.value })} />
             </>
           )}
           {options.format === 'xlsx' && (
-            <TextField label="Sheet" maxLength={31} value={options.sheet} placeholder="The first" onChange={(e) => set({ sheet: e.target.value })} />
+            <TextField label={texts.sheet} maxLength={31} value={options.sheet} placeholder={texts.theFirst} onChange={(e) => set({ sheet: e.target.value })} />
           )}
-          <SelectField label="Numbers" value={options.decimal} onChange={(e) => set({ decimal: e.target.value })}>
-            <option value="">By the values</option>
+          <SelectField label={texts.numbers} value={options.decimal} onChange={(e) => set({ decimal: e.target.value })}>
+            <option value="">{texts.byTheValues}</option>
             <option value="point">1,234.5</option>
             <option value="comma">1.234,5</option>
           </SelectField>
-          <TextField label="Line of the column names" inputMode="numeric" value={options.headerLine} placeholder="The first"
+          <TextField label={texts.lineOfTheColumnNames} inputMode="numeric" value={options.headerLine} placeholder={texts.theFirst}
             onChange={(e) => set({ headerLine: e.target.value.replace(/\D/g, '') })} />
-          <CheckField label="A line names the columns" checked={options.header} onChange={(e) => set({ header: e.target.checked })} />
+          <CheckField label={texts.aLineNamesTheColumns} checked={options.header} onChange={(e) => set({ header: e.target.checked })} />
         </div>
       </details>
     </>

@@ -1,3 +1,4 @@
+import { texts } from '#texts/components'
 import { Badge } from './Bits'
 import { Table } from './Table'
 import type { Imported } from './importFile'
@@ -13,30 +14,29 @@ export function ImportReport({ tried, lines }: { tried: Imported | null; lines: 
         <>
           <p>
             <Badge tone={tried.rejected === 0 ? 'success' : 'warning'}>
-              {tried.rows.toLocaleString()} rows fit{tried.rejected > 0 && `, ${tried.rejected.toLocaleString()} do not`}
-            </Badge>{' '}
-            Nothing is stored yet.
+              {texts.rowsFitRejected(tried.rows.toLocaleString(), tried.rejected > 0 && texts.rejectedDoNot(tried.rejected.toLocaleString()))}
+            </Badge>{texts.nothingIsStoredYet}
           </p>
-          <Table label="Columns" rows={tried.columns} keyOf={(c) => c.name} columns={[
-            { title: 'In the file', cell: (c) => c.header || '—' },
-            { title: 'Column', cell: (c) => <code>{c.name}</code> },
-            ...(tried.columns.some((c) => c.type !== '') ? [{ title: 'Type', cell: (c: { type: string }) => <code>{c.type}</code> }] : []),
+          <Table label={texts.columns} rows={tried.columns} keyOf={(c) => c.name} columns={[
+            { title: texts.inTheFile, cell: (c) => c.header || '—' },
+            { title: texts.column, cell: (c) => <code>{c.name}</code> },
+            ...(tried.columns.some((c) => c.type !== '') ? [{ title: texts.type, cell: (c: { type: string }) => <code>{c.type}</code> }] : []),
           ]} />
           {tried.notes.length > 0 && (
-            <ul className={css.notes} aria-label="Notes">
+            <ul className={css.notes} aria-label={texts.notes}>
               {tried.notes.map((n, i) => <li key={i}>{n.column !== null && <code>{n.column}</code>} {n.message}</li>)}
             </ul>
           )}
         </>
       )}
       {lines.length > 0 && (
-        <Table label="Rejected rows" rows={lines.slice(0, shown)} keyOf={(l) => `${l.line}:${l.column}:${l.code}`} columns={[
-          { title: 'Line', cell: (l) => l.line, align: 'right' },
-          { title: 'Column', cell: (l) => l.column ?? '' },
-          { title: 'Why it is rejected', cell: (l) => l.message },
+        <Table label={texts.rejectedRows} rows={lines.slice(0, shown)} keyOf={(l) => `${l.line}:${l.column}:${l.code}`} columns={[
+          { title: texts.line, cell: (l) => l.line, align: 'right' },
+          { title: texts.column, cell: (l) => l.column ?? '' },
+          { title: texts.whyItIsRejected, cell: (l) => l.message },
         ]} />
       )}
-      {lines.length > shown && <p>{(lines.length - shown).toLocaleString()} more lines are rejected.</p>}
+      {lines.length > shown && <p>{texts.countMoreLinesAreRejected((lines.length - shown).toLocaleString())}</p>}
     </div>
   )
 }

@@ -1,3 +1,4 @@
+import { texts } from '#texts/components'
 import css from './MailFrame.module.css'
 
 /**
@@ -7,7 +8,7 @@ import css from './MailFrame.module.css'
  */
 export function MailFrame({ html }: { html: string }) {
   return (
-    <iframe className={css.frame} title="The mail as its recipient sees it" sandbox=""
+    <iframe className={css.frame} title={texts.theMailAsItsRecipient} sandbox=""
       src={`data:text/html;charset=utf-8,${encodeURIComponent(html)}`} />
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/components'
 import { api, read } from '../api/client'
 import { queries } from '../queries'
 import { FormDialog } from './Dialog'
@@ -26,9 +27,9 @@ export function NewProject({ organization, onClose }: { organization?: string; o
   }
 
   return (
-    <FormDialog title="New project" open onClose={onClose} action="Create project" onSubmit={create}>
-      <TextField label="Name" required value={name} onChange={(e) => setName(e.target.value)} autoFocus />
-      <TextField label="Description" value={description} onChange={(e) => setDescription(e.target.value)} />
+    <FormDialog title={texts.newProject} open onClose={onClose} action={texts.createProject} onSubmit={create}>
+      <TextField label={texts.name} required value={name} onChange={(e) => setName(e.target.value)} autoFocus />
+      <TextField label={texts.description} value={description} onChange={(e) => setDescription(e.target.value)} />
     </FormDialog>
   )
 }

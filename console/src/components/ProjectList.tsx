@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/components'
 import { api, read, type Schemas } from '../api/client'
 import { currentUser } from '../api/session'
 import { queries } from '../queries'
@@ -44,19 +45,19 @@ export function ProjectList({ onCreate, needs, ...narrowing }: Narrowing & { onC
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Empty title={searches ? 'No project has this name' : 'No project yet'}
-          action={<Button needs={needs} look="primary" onClick={onCreate}>New project</Button>}>
-          A project takes a second to create and nothing while it is idle.
+        <Empty title={searches ? texts.noProjectHasThisName : texts.noProjectYet}
+          action={<Button needs={needs} look="primary" onClick={onCreate}>{texts.newProject}</Button>}>
+          {texts.aProjectTakesASecond}
         </Empty>
       ) : (
         <>
-          <Table label="Projects" rows={content} keyOf={(p) => p.uuid}
+          <Table label={texts.projects} rows={content} keyOf={(p) => p.uuid}
             onOpen={(p) => void navigate({ to: `/projects/${p.uuid}` })}
             columns={[
-              { title: 'Name', cell: (p) => <Link to={`/projects/${p.uuid}` as string}>{p.name}</Link> },
-              { title: 'Description', cell: (p) => p.description, narrow: true },
-              { title: 'Status', cell: (p) => <Badge tone={p.status === 'active' ? 'success' : 'warning'}>{p.status}</Badge> },
-              { title: 'Created', cell: (p) => <Time at={p.createdAt} />, narrow: true },
+              { title: texts.name, cell: (p) => <Link to={`/projects/${p.uuid}` as string}>{p.name}</Link> },
+              { title: texts.description, cell: (p) => p.description, narrow: true },
+              { title: texts.status, cell: (p) => <Badge tone={p.status === 'active' ? 'success' : 'warning'}>{p.status}</Badge> },
+              { title: texts.created, cell: (p) => <Time at={p.createdAt} />, narrow: true },
             ]} />
           <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={(n) => setPage(String(n))} />
         </>
@@ -75,18 +76,18 @@ export function DeletedProjects(narrowing: Narrowing) {
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Empty title={narrowing.search ? 'No deleted project has this name' : 'No deleted project'}>
-          A deleted project stays here for a week, unless the instance has another time. Then it is purged.
+        <Empty title={narrowing.search ? texts.noDeletedProjectHasThis : texts.noDeletedProject}>
+          {texts.aDeletedProjectStaysHere}
         </Empty>
       ) : (
         <>
-          <Table label="Deleted projects" rows={content} keyOf={(p) => p.uuid} columns={[
-            { title: 'Name', cell: (p) => p.name },
-            { title: 'Description', cell: (p) => p.description, narrow: true },
-            { title: 'Deleted', cell: (p) => <Time at={p.deletedAt} /> },
+          <Table label={texts.deletedProjects} rows={content} keyOf={(p) => p.uuid} columns={[
+            { title: texts.name, cell: (p) => p.name },
+            { title: texts.description, cell: (p) => p.description, narrow: true },
+            { title: texts.deleted, cell: (p) => <Time at={p.deletedAt} /> },
             { title: '', align: 'right', cell: (p) => (
               <HeldRole value={held(p.organizationUuid)}>
-                <Button needs="restoreProject" aria-label={`Restore project ${p.name}`} onClick={() => setRestored(p)}>Restore</Button>
+                <Button needs="restoreProject" aria-label={texts.restoreProjectName(p.name)} onClick={() => setRestored(p)}>{texts.restore}</Button>
               </HeldRole>
             ) },
           ]} />
@@ -102,14 +103,13 @@ function Restore({ project, onClose }: { project: Project; onClose: () => void }
   async function restore() {
     await read(api.POST('/projects/{projectUUID}/restore', { params: { path: { projectUUID: project.uuid } } }))
     await queries.invalidateQueries({ queryKey: ['projects'] })
-    toast(`${project.name} is back.`)
+    toast(texts.nameIsBack(project.name))
   }
 
   return (
-    <FormDialog title="Restore project" open action="Restore project" onClose={onClose} onSubmit={restore}>
+    <FormDialog title={texts.restoreProject} open action={texts.restoreProject} onClose={onClose} onSubmit={restore}>
       <p>
-        <b>{project.name}</b> becomes active again with its database, files, users, keys and backups, as it was when it was
-        deleted. If another project has taken its name meanwhile, rename that one first.
+        {texts.becomesActiveAgainWithIts(<b>{project.name}</b>)}
       </p>
     </FormDialog>
   )

@@ -1,5 +1,6 @@
 import { useMemo, useRef, useState } from 'react'
 import { useVirtualizer } from '@tanstack/react-virtual'
+import { texts } from '#texts/components'
 import { Code } from './Bits'
 import { Dialog } from './Dialog'
 import { jsonOf, textOf, type Exact } from './exact'
@@ -30,7 +31,7 @@ export function ResultGrid({ result }: { result: Result }) {
   const width = columns.getTotalSize()
 
   return (
-    <div className={css.frame} ref={frame} tabIndex={0} role="table" aria-label="Result"
+    <div className={css.frame} ref={frame} tabIndex={0} role="table" aria-label={texts.result}
       aria-rowcount={result.rows.length + 1} aria-colcount={result.columns.length}>
       <div className={css.head} role="row" style={{ width, height: rowHeight }}>
         {across.map((c) => (
@@ -54,7 +55,7 @@ export function ResultGrid({ result }: { result: Result }) {
       </div>
       {opened !== null && (
         <Dialog title={opened.column} open wide onClose={() => setOpened(null)}>
-          <Code label="value" text={typeof opened.value === 'object'
+          <Code label={texts.value} text={typeof opened.value === 'object'
             ? jsonOf(opened.value, '\n') : (textOf(opened.value) ?? 'null')} />
         </Dialog>
       )}
@@ -74,7 +75,7 @@ function Cell({ value, left, width, isNumber, onOpen }: {
 
   return (
     <div role="cell" className={`${css.cell} ${isNumber ? css.number : ''}`} style={{ left, width }}>
-      {text === null ? <span className={css.null}>null</span>
+      {text === null ? <span className={css.null}>{texts.null}</span>
         : long ? <button type="button" onClick={() => onOpen(value)}>{text.slice(0, longest)}</button> : text}
     </div>
   )

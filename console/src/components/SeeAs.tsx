@@ -1,5 +1,6 @@
 import { useDeferredValue, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/components'
 import { api, read } from '../api/client'
 import { Button } from './Button'
 import { Dialog } from './Dialog'
@@ -29,16 +30,16 @@ export function SeeAs({ project, value, onChange, runs = false }: Props) {
 
   return (
     <>
-      <select className={`${inputClass} ${css.select}`} aria-label={runs ? 'Run as' : 'See as'} value={value} onChange={(e) => {
+      <select className={`${inputClass} ${css.select}`} aria-label={runs ? texts.runAs : texts.seeAs} value={value} onChange={(e) => {
         if (e.target.value === 'pick') setPicks(true)
         else onChange(e.target.value)
       }}>
-        <option value="">{runs ? 'Run as the owner' : 'See as the owner'}</option>
-        <option value="anon">{runs ? 'Run as anon' : 'See as anon'}</option>
-        {runs && <option value="authenticated">Run as authenticated</option>}
-        {user !== '' && <option value={value}>{runs ? `Run as ${name}` : `See as ${name}`}</option>}
+        <option value="">{runs ? texts.runAsTheOwner : texts.seeAsTheOwner}</option>
+        <option value="anon">{runs ? texts.runAsAnon : texts.seeAsAnon}</option>
+        {runs && <option value="authenticated">{texts.runAsAuthenticated}</option>}
+        {user !== '' && <option value={value}>{runs ? texts.runAsName(name) : texts.seeAsName(name)}</option>}
         <option value="pick">
-          {user === '' ? (runs ? 'Run as a user…' : 'See as a user…') : (runs ? 'Run as another user…' : 'See as another user…')}
+          {user === '' ? (runs ? texts.runAsAUser : texts.seeAsAUser) : (runs ? texts.runAsAnotherUser : texts.seeAsAnotherUser)}
         </option>
       </select>
       {picks && <PickUser project={project} runs={runs} onClose={() => setPicks(false)} onPick={(uuid) => {
@@ -66,24 +67,24 @@ function PickUser({ project, runs, onPick, onClose }: {
   })
 
   return (
-    <Dialog title={runs ? 'Run as a user' : 'See as a user'} open onClose={onClose}>
+    <Dialog title={runs ? texts.runAsAUser2 : texts.seeAsAUser2} open onClose={onClose}>
       <div className={css.pick}>
         <p>
           {runs
-            ? 'Statements have this user’s role and claims: grants and policies decide what they read and change.'
-            : 'The rows are read with this user’s claims: what policies allow is shown, the rest is not.'}
+            ? texts.statementsHaveThisUsersRole
+            : texts.theRowsAreReadWith}
         </p>
-        <TextField label="Search by address" type="search" autoFocus value={typed} onChange={(e) => setTyped(e.target.value)} />
+        <TextField label={texts.searchByAddress} type="search" autoFocus value={typed} onChange={(e) => setTyped(e.target.value)} />
         <Loaded query={query} rows={3}>
           {({ content }) => content.length === 0 ? (
-            <Empty title={search === '' ? 'No user yet' : 'No user has this address'}>
-              Users sign up in your application, or you create them under Users.
+            <Empty title={search === '' ? texts.noUserYet : texts.noUserHasThisAddress}>
+              {texts.usersSignUpInYour}
             </Empty>
           ) : (
             <ul className={css.users}>
               {content.map((u) => (
                 <li key={u.uuid}>
-                  <Button look="quiet" onClick={() => onPick(u.uuid)}>{u.email || u.phone || `Anonymous ${u.uuid.slice(0, 8)}`}</Button>
+                  <Button look="quiet" onClick={() => onPick(u.uuid)}>{u.email || u.phone || texts.anonymousUuid(u.uuid.slice(0, 8))}</Button>
                 </li>
               ))}
             </ul>

@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react'
+import { texts } from '#texts/components'
 import { ApiError } from '../api/client'
 import { Button } from './Button'
 import { CheckField, SelectField, TextArea, TextField } from './Field'
@@ -35,7 +36,7 @@ export function SettingsForm({ title, lead, specs, values, secrets = [], disable
     try {
       await save(changes(specs, draft, values))
       setDraft({})
-      toast(`${title}: saved.`)
+      toast(texts.titleSaved(title))
     } catch (error) {
       setFailure(error)
     } finally {
@@ -57,8 +58,8 @@ export function SettingsForm({ title, lead, specs, values, secrets = [], disable
         {failure !== null && <FailureNote error={failure} />}
         {!disabled && (
           <footer className={css.foot}>
-            <Button type="submit" look="primary" busy={busy} disabled={!dirty}>Save changes</Button>
-            {dirty && <Button onClick={() => setDraft({})}>Discard changes</Button>}
+            <Button type="submit" look="primary" busy={busy} disabled={!dirty}>{texts.saveChanges}</Button>
+            {dirty && <Button onClick={() => setDraft({})}>{texts.discardChanges}</Button>}
           </footer>
         )}
       </form>
@@ -103,7 +104,7 @@ function Control({ spec, value, onValue, error, isSet, disabled }: {
     case 'secret':
       return (
         <TextField {...common} type="password" autoComplete="off" value={text}
-          placeholder={isSet ? 'Set. Type a new one to replace it' : 'Not set'} onChange={(e) => onValue(e.target.value)} />
+          placeholder={isSet ? texts.setTypeANewOne : texts.notSet} onChange={(e) => onValue(e.target.value)} />
       )
     case 'number':
       return <TextField {...common} type="number" step={1} value={text} onChange={(e) => onValue(e.target.value)} />

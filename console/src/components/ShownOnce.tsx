@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { texts } from '#texts/components'
 import { Code } from './Bits'
 import { Button } from './Button'
 import { Dialog } from './Dialog'
@@ -14,7 +15,7 @@ export function ShownOnce({ title, values, children, onClose }: {
   return (
     <Dialog title={title} open onClose={onClose}>
       <Stack>
-        <p>Copy it now. It is not shown again.</p>
+        <p>{texts.copyItNowItIs}</p>
         {values.map(({ label, value }) => (
           <div key={label}>
             <h3>{label}</h3>
@@ -23,7 +24,7 @@ export function ShownOnce({ title, values, children, onClose }: {
         ))}
         {children}
         <Row>
-          <Button look="primary" onClick={onClose}>I have copied it</Button>
+          <Button look="primary" onClick={onClose}>{texts.iHaveCopiedIt}</Button>
         </Row>
       </Stack>
     </Dialog>

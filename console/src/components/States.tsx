@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { texts } from '#texts/components'
 import { ApiError } from '../api/failure'
 import { Button } from './Button'
 import css from './States.module.css'
@@ -16,7 +17,7 @@ export function FailureNote({ error }: { error: unknown }) {
         </p>
       ))}
       {failure !== null && failure.hint !== '' && <p>{failure.hint}</p>}
-      {failure !== null && failure.requestId !== '' && <p className={css.request}>Request {failure.requestId}</p>}
+      {failure !== null && failure.requestId !== '' && <p className={css.request}>{texts.requestRequestId(failure.requestId)}</p>}
     </div>
   )
 }
@@ -26,9 +27,9 @@ export function Failure({ error, retry, title }: { error: unknown; retry?: () =>
   const forbidden = error instanceof ApiError && error.status === 403
   return (
     <div className={css.state}>
-      <h2>{title ?? (forbidden ? 'Your role does not allow this' : 'This could not be loaded')}</h2>
+      <h2>{title ?? (forbidden ? texts.yourRoleDoesNotAllow : texts.thisCouldNotBeLoaded)}</h2>
       <FailureNote error={error} />
-      {retry && !forbidden && <Button onClick={retry}>Try again</Button>}
+      {retry && !forbidden && <Button onClick={retry}>{texts.tryAgain}</Button>}
     </div>
   )
 }
@@ -47,7 +48,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
 /** Holds the place of rows that are loading. */
 export function Skeleton({ rows = 6 }: { rows?: number }) {
   return (
-    <div className={css.skeleton} role="status" aria-label="Loading">
+    <div className={css.skeleton} role="status" aria-label={texts.loading}>
       {Array.from({ length: rows }, (_, i) => (
         <div key={i} />
       ))}

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { texts } from '#texts/components'
 import css from './Table.module.css'
 
 export interface Column<T> {
@@ -23,7 +24,7 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen }: {
           <tr>
             {columns.map((c) => (
               <th key={c.title} scope="col" className={cellClass(c)}>
-                {c.title !== '' ? c.title : <span className={css.hidden}>Actions</span>}
+                {c.title !== '' ? c.title : <span className={css.hidden}>{texts.actions}</span>}
               </th>
             ))}
           </tr>
@@ -58,15 +59,15 @@ export function Pager({ page, pages, total, onPage }: {
   if (pages <= 1) return null
 
   return (
-    <nav className={css.pager} aria-label="Pages">
+    <nav className={css.pager} aria-label={texts.pages}>
       <button type="button" disabled={page <= 1} onClick={() => onPage(page - 1)}>
-        Previous
+        {texts.previous}
       </button>
       <span>
-        Page {page} of {pages}, {total.toLocaleString()} in all
+        {texts.pageOfPagesTotalIn(page, pages, total.toLocaleString())}
       </span>
       <button type="button" disabled={page >= pages} onClick={() => onPage(page + 1)}>
-        Next
+        {texts.next}
       </button>
     </nav>
   )

@@ -1,5 +1,6 @@
 /** Changes whose refusal names the objects that are in the way. */
 
+import { texts } from '#texts/components'
 import { ApiError, failureOf } from '../api/failure'
 
 interface Named {
@@ -30,9 +31,9 @@ export async function change<D>(
 function details(error: unknown): string {
   const { dependents, failing, example } = (error as Envelope | undefined)?.metadata ?? {}
   const parts: string[] = []
-  if (dependents && dependents.length > 0) parts.push(`It is used by ${names(dependents)}.`)
-  if (failing !== undefined) parts.push(`Values that do not convert: ${failing}.`)
-  if (example !== undefined && example !== null) parts.push(`One is in the row ${JSON.stringify(example)}.`)
+  if (dependents && dependents.length > 0) parts.push(texts.itIsUsedByDependents(names(dependents)))
+  if (failing !== undefined) parts.push(texts.valuesThatDoNotConvert(failing))
+  if (example !== undefined && example !== null) parts.push(texts.oneIsInTheRow(JSON.stringify(example)))
 
   return parts.join(' ')
 }
@@ -45,5 +46,5 @@ export function names(objects: Named[]): string {
 /** Returns what a person should adjust by hand after a change, or "". */
 export function mentionsOf(metadata: { mentions?: Named[] | undefined }): string {
   const { mentions } = metadata
-  return mentions && mentions.length > 0 ? ` Adjust what mentions it: ${names(mentions)}.` : ''
+  return mentions && mentions.length > 0 ? texts.adjustWhatMentionsItMentions(names(mentions)) : ''
 }

@@ -1,5 +1,6 @@
 /** Files to import: sent with progress, which fetch does not tell. */
 
+import { texts } from '#texts/components'
 import { ApiError, failureOf } from '../api/failure'
 import { record } from '../api/log'
 import { accessToken } from '../api/session'
@@ -60,7 +61,7 @@ export async function upload(project: string, path: string, query: Record<string
     request.setRequestHeader('Authorization', `Bearer ${token}`)
     request.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total)
     request.onerror = () => reject(new ApiError(0))
-    request.onabort = () => reject(new Error('The import was canceled.'))
+    request.onabort = () => reject(new Error(texts.theImportWasCanceled))
     request.onload = () => {
       record({ method: 'POST', url, headers, body: '', status: request.status })
       const answer = parse(request.responseText)

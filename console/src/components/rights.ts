@@ -1,6 +1,7 @@
 /** What the role of the signed-in user in a project's organization allows. The API decides; this only says so before. */
 
 import { createContext, useContext } from 'react'
+import { texts } from '#texts/components'
 import { access } from '../api/access'
 import { roleName, roles } from './Roles'
 
@@ -17,7 +18,7 @@ export const HeldRole = createContext<number | undefined>(undefined)
 export function refusalOf(operation: Operation | undefined, held: number | undefined): string | undefined {
   if (operation === undefined || held === undefined || held <= roles[needed[operation]]) return undefined
 
-  return `Needs the role ${needed[operation]}. You are ${roleName(held)}.`
+  return texts.needsTheRoleYouAre(needed[operation], roleName(held))
 }
 
 /** Returns why the signed-in user may not do an operation, or undefined. */

@@ -1,3 +1,4 @@
+import { texts } from '#texts/components'
 import { exactSize, parseSize } from './size'
 
 /** A setting in a form. name is its member in the request. */
@@ -35,12 +36,12 @@ export function parsed(spec: Spec, input: string | boolean): unknown {
   switch (spec.kind) {
     case 'number': {
       const n = Number(input)
-      if (input.trim() === '' || !Number.isSafeInteger(n)) throw new Error(`${spec.label} must be a whole number.`)
+      if (input.trim() === '' || !Number.isSafeInteger(n)) throw new Error(texts.mustBeAWholeNumber(spec.label))
       return n
     }
     case 'size': {
       const n = parseSize(input)
-      if (n === null) throw new Error(`${spec.label} must be a size, such as 10 GiB.`)
+      if (n === null) throw new Error(texts.mustBeASizeSuch(spec.label))
       return n
     }
     case 'list':

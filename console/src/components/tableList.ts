@@ -2,6 +2,7 @@
 
 import { api, inProject, read } from '../api/client'
 import { queries } from '../queries'
+import { allPages, pageLimit } from './pages'
 
 /** A table or view. */
 export interface Entry {
@@ -14,19 +15,9 @@ export interface Entry {
   size: string
 }
 
-const pageLimit = 100 // the API's maximum
-const atOnce = 5 // pages
-const maxPages = 100
-
 /** Lists the tables of a project, all pages. */
 export async function listTables(project: string): Promise<Entry[]> {
-  const first = await page(project, 1)
-  const pages = [first]
-  const last = Math.min(first.metadata.totalPages, maxPages)
-  for (let n = 2; n <= last; n += atOnce) {
-    const numbers = Array.from({ length: Math.min(atOnce, last - n + 1) }, (_, i) => n + i)
-    pages.push(...await Promise.all(numbers.map((number) => page(project, number))))
-  }
+  const pages = await allPages((number) => page(project, number))
 
   return pages.flatMap(({ content, metadata }) => content.map((t): Entry => {
     const fullName = `${t.schema}.${t.name}`

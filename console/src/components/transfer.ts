@@ -1,5 +1,6 @@
 /** Uploads with progress, and downloads with the session's token. */
 
+import { texts } from '#texts/components'
 import { send } from '../api/client'
 import { ApiError, failureOf } from '../api/failure'
 import { accessToken } from '../api/session'
@@ -25,7 +26,7 @@ export async function upload({ method, path, headers, body, onProgress, signal }
 
     request.upload.onprogress = (e) => onProgress(e.loaded, e.total)
     request.onerror = () => reject(new ApiError(0))
-    request.onabort = () => reject(new DOMException('The upload was canceled.', 'AbortError'))
+    request.onabort = () => reject(new DOMException(texts.theUploadWasCanceled, 'AbortError'))
     request.onload = () => {
       const answer = parse(request.responseText)
       if (request.status >= 200 && request.status < 300) resolve(answer)

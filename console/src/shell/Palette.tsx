@@ -1,6 +1,7 @@
 import { useState, type KeyboardEvent } from 'react'
 import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/shell'
 import { api, inProject, read } from '../api/client'
 import { Dialog } from '../components/Dialog'
 import { inputClass } from '../components/Field'
@@ -46,14 +47,14 @@ export function Palette({ open, onClose, project, held }: {
   }
 
   return (
-    <Dialog title="Go to" open={open} onClose={onClose}>
-      <input className={inputClass} placeholder="A screen, a table, a project" aria-label="Search" autoFocus value={text}
+    <Dialog title={texts.goTo} open={open} onClose={onClose}>
+      <input className={inputClass} placeholder={texts.aScreenATableA} aria-label={texts.search} autoFocus value={text}
         role="combobox" aria-expanded="true" aria-controls="palette" aria-activedescendant={`palette-${index}`}
         onKeyDown={onKeyDown} onChange={(e) => {
           setText(e.target.value)
           setIndex(0)
         }} />
-      <div id="palette" role="listbox" aria-label="Results" className={css.list}>
+      <div id="palette" role="listbox" aria-label={texts.results} className={css.list}>
         {targets.map((t, i) => (
           <div key={t.to} id={`palette-${i}`} role="option" aria-selected={i === index} className={css.item}
             onMouseEnter={() => setIndex(i)} onClick={() => choose(t)}>
@@ -68,15 +69,17 @@ export function Palette({ open, onClose, project, held }: {
 
 function useTargets(open: boolean, project: string | undefined, held: number | undefined, text: string): Target[] {
   const tables = useQuery({
-    queryKey: ['palette tables', project],
+    queryKey: ['palette tables', project, text],
     enabled: open && project !== undefined,
+    placeholderData: (former) => former,
     queryFn: () => read(api.GET('/tables', {
-      params: { header: inProject(project ?? ''), query: { limit: 100, sort: 'name' } },
+      params: { header: inProject(project ?? ''), query: { limit: 20, sort: 'name', ...(text !== '' && { search: text }) } },
     })),
   })
   const projects = useQuery({
     queryKey: ['palette projects', text],
     enabled: open,
+    placeholderData: (former) => former,
     queryFn: () => read(api.GET('/projects', { params: { query: { limit: 20, ...(text !== '' && { search: text }) } } })),
   })
 
@@ -91,7 +94,7 @@ function useTargets(open: boolean, project: string | undefined, held: number | u
     }
   }
   for (const p of projects.data?.content ?? []) all.push({ text: p.name, kind: 'project', to: `/projects/${p.uuid}` })
-  all.push({ text: 'All projects', kind: 'screen', to: '/' }, { text: 'Account', kind: 'screen', to: '/account' })
+  all.push({ text: texts.allProjects, kind: 'screen', to: '/' }, { text: texts.account, kind: 'screen', to: '/account' })
 
   const wanted = text.toLowerCase()
   return all.filter((t) => t.text.toLowerCase().includes(wanted)).slice(0, shown)

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { texts } from '#texts/shell'
 import { curl, recorded, subscribe } from '../api/log'
 import { Badge, Code } from '../components/Bits'
 import { Dialog } from '../components/Dialog'
@@ -10,8 +11,8 @@ export function RequestPanel({ open, onClose }: { open: boolean; onClose: () => 
   const requests = useSyncExternalStore(subscribe, recorded)
 
   return (
-    <Dialog title="Requests of this page" open={open} onClose={onClose} side wide>
-      {requests.length === 0 && <Empty title="No request yet">Every action here is a request that you can repeat.</Empty>}
+    <Dialog title={texts.requestsOfThisPage} open={open} onClose={onClose} side wide>
+      {requests.length === 0 && <Empty title={texts.noRequestYet}>{texts.everyActionHereIsA}</Empty>}
       <ol className={css.list}>
         {requests.map((r) => (
           <li key={r.id}>
@@ -20,7 +21,7 @@ export function RequestPanel({ open, onClose }: { open: boolean; onClose: () => 
                 <Badge tone={r.status >= 400 ? 'danger' : 'neutral'}>{r.status}</Badge> <b>{r.method}</b>{' '}
                 <code>{r.path}</code>
               </summary>
-              <Code text={curl(r, location.origin)} label="the request as a curl command" />
+              <Code text={curl(r, location.origin)} label={texts.theRequestAsACurl} />
             </details>
           </li>
         ))}

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Link, Outlet, useLocation, useMatches, useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/shell'
 import { api, read } from '../api/client'
 import { currentUser, hasSessionEnded, signOut, subscribe } from '../api/session'
 import { IconButton } from '../components/Button'
@@ -10,7 +11,7 @@ import { Page } from '../components/Page'
 import { HeldRole, refusalOf } from '../components/rights'
 import { roleName, roles } from '../components/Roles'
 import { queries } from '../queries'
-import { entries } from './navigation'
+import { entries, groups } from './navigation'
 import { Palette } from './Palette'
 import { RequestPanel } from './RequestPanel'
 import { SignInAgain } from './SignInAgain'
@@ -60,42 +61,42 @@ export function Shell() {
   return (
     <div className={css.shell}>
       <a className={css.skip} href="#content">
-        Skip to the content
+        {texts.skipToTheContent}
       </a>
       <header className={css.bar}>
         {project !== undefined && (
-          <IconButton className={css.menu ?? ''} label="Navigation" aria-expanded={menu} onClick={() => setMenu(!menu)}>
+          <IconButton className={css.menu ?? ''} label={texts.navigation} aria-expanded={menu} onClick={() => setMenu(!menu)}>
             ☰
           </IconButton>
         )}
         <Link to="/" className={css.brand}>
-          Socle
+          {texts.socle}
         </Link>
         {project !== undefined && <ProjectName project={project} held={held} />}
         <span className={css.space} />
         <button type="button" className={css.search} onClick={() => setPalette(true)}>
-          Go to… <kbd>Ctrl K</kbd>
+          {texts.goToKbd(<kbd>Ctrl K</kbd>)}
         </button>
         <button type="button" className={css.search} onClick={() => setRequests(true)}>
-          Requests
+          {texts.requests}
         </button>
-        <Menu label={`Account of ${user.username}`} trigger={user.username} items={[
-          { text: 'Account', onSelect: () => void navigate({ to: '/account' as string }) },
-          { text: 'Organization', onSelect: () => void navigate({ to: `/organizations/${user.organizationUuid}` }) },
+        <Menu label={texts.accountOfUsername(user.username)} trigger={user.username} items={[
+          { text: texts.account, onSelect: () => void navigate({ to: '/account' as string }) },
+          { text: texts.organization, onSelect: () => void navigate({ to: `/organizations/${user.organizationUuid}` }) },
           ...(user.roleId === roles.administrator
-            ? [{ text: 'Administration', onSelect: () => void navigate({ to: '/admin/users' as string }) }]
+            ? [{ text: texts.administration, onSelect: () => void navigate({ to: '/admin/users' as string }) }]
             : []),
-          { text: `Theme: ${theme()}`, onSelect: () => setTheme(nextTheme[theme()]) },
-          { text: 'Sign out', onSelect: leave },
+          { text: texts.theme(theme()), onSelect: () => setTheme(nextTheme[theme()]) },
+          { text: texts.signOut, onSelect: leave },
         ]} />
       </header>
       <div className={css.body}>
         {project !== undefined && (
-          <nav className={`${css.side} ${menu ? css.sideOpen : ''}`} aria-label="Project">
-            <NavLink project={project} path="" text="Home" />
-            {(['Data', 'Application', 'Operation'] as const).map((group) => (
+          <nav className={`${css.side} ${menu ? css.sideOpen : ''}`} aria-label={texts.project}>
+            <NavLink project={project} path="" text={texts.home} />
+            {(Object.keys(groups) as (keyof typeof groups)[]).map((group) => (
               <div key={group}>
-                <h2 className={css.group}>{group}</h2>
+                <h2 className={css.group}>{groups[group]}</h2>
                 {entries.filter((e) => e.group === group && refusalOf(e.needs, held) === undefined).map((e) => (
                   <NavLink key={e.path} project={project} path={e.path} text={e.text} />
                 ))}
@@ -177,9 +178,9 @@ function ProjectName({ project, held }: { project: string; held: number | undefi
       <Link to={`/projects/${project}` as string} className={css.project}>
         {data?.content.name ?? '…'}
       </Link>
-      {data?.content.status === 'paused' && <span className={css.paused}>paused</span>}
+      {data?.content.status === 'paused' && <span className={css.paused}>{texts.paused}</span>}
       {held !== undefined && held > roles.admin && (
-        <span className={css.role} title="Your role in the project. Actions that it does not allow say so.">{roleName(held)}</span>
+        <span className={css.role} title={texts.yourRoleInTheProject}>{roleName(held)}</span>
       )}
     </>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/shell'
 import { ApiError } from '../api/failure'
 import { signIn, type User } from '../api/session'
 import { FormDialog } from '../components/Dialog'
@@ -21,13 +22,13 @@ export function SignInAgain({ user, onLeave }: { user: User; onLeave: () => void
   }
 
   return (
-    <FormDialog title="Your session has ended" open onClose={onLeave} cancel="Leave" action="Sign in" onSubmit={submit} stays>
-      <p>Sign in to go on where you are. What you typed is still there; what was not saved yet, save again.</p>
-      <TextField label="E-mail address" type="email" readOnly autoComplete="username" value={user.email} />
-      <TextField label="Password" type="password" required autoFocus autoComplete="current-password" value={password}
+    <FormDialog title={texts.yourSessionHasEnded} open onClose={onLeave} cancel={texts.leave} action={texts.signIn} onSubmit={submit} stays>
+      <p>{texts.signInToGoOn}</p>
+      <TextField label={texts.eMailAddress} type="email" readOnly autoComplete="username" value={user.email} />
+      <TextField label={texts.password} type="password" required autoFocus autoComplete="current-password" value={password}
         onChange={(e) => setPassword(e.target.value)} />
       {code !== undefined && (
-        <TextField label="Code of your second factor" required autoComplete="one-time-code" value={code}
+        <TextField label={texts.codeOfYourSecondFactor} required autoComplete="one-time-code" value={code}
           onChange={(e) => setCode(e.target.value.trim())} />
       )}
     </FormDialog>

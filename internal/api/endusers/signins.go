@@ -17,6 +17,8 @@ func (s *Server) registerSignIns(p *operation.Pipeline) {
 	operation.HandleInProject(p, deleteEndUserSession, s.deleteEndUserSession, nil)
 	operation.HandleInProject(p, listEndUserFactors, s.listEndUserFactors, nil)
 	operation.HandleInProject(p, deleteEndUserFactor, s.deleteEndUserFactor, nil)
+	operation.HandleInProject(p, listEndUserPasskeys, s.listEndUserPasskeys, nil)
+	operation.HandleInProject(p, deleteEndUserPasskey, s.deleteEndUserPasskey, nil)
 	operation.HandleInProject(p, listEndUserIdentities, s.listEndUserIdentities, nil)
 }
 
@@ -120,6 +122,56 @@ func (s *Server) deleteEndUserFactor(
 	}
 
 	deleted, err := d.DeleteFactor(ctx, in.UUID, in.Factor, endUserClient(ctx))
+	return deleted.Account(), asRule(err)
+}
+
+var listEndUserPasskeys = operation.Operation{
+	ID: "listEndUserPasskeys", Method: "GET", Path: "/projects/{projectUUID}/end-users/{endUserUUID}/passkeys",
+	Summary: "List an end user's passkeys",
+	Access:  operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
+	Notes: "All of them: a user has ten at most. Security keys as second factors are among the factors.",
+}
+
+func (s *Server) listEndUserPasskeys(
+	ctx context.Context, p *projectdb.Project, in *endUserInput,
+) ([]enduser.AccountPasskey, error) {
+	d, err := s.EndUsers.Open(ctx, p.UUID)
+	if err != nil {
+		return nil, err
+	}
+
+	passkeys, err := d.ListPasskeys(ctx, in.UUID)
+	accounts := make([]enduser.AccountPasskey, len(passkeys))
+	for i, k := range passkeys {
+		accounts[i] = k.Account()
+	}
+
+	return accounts, asRule(err)
+}
+
+var deleteEndUserPasskey = operation.Operation{
+	ID: "deleteEndUserPasskey", Method: "DELETE",
+	Path:    "/projects/{projectUUID}/end-users/{endUserUUID}/passkeys/{passkeyUUID}",
+	Summary: "Delete a passkey of an end user",
+	Access:  operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
+	Notes: "For a user who has lost a device. Sessions that it began go on: end them as well.",
+}
+
+type deleteEndUserPasskeyInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"endUserUUID" format:"uuid"`
+	Passkey uuid.UUID `path:"passkeyUUID" format:"uuid"`
+}
+
+func (s *Server) deleteEndUserPasskey(
+	ctx context.Context, p *projectdb.Project, in *deleteEndUserPasskeyInput,
+) (enduser.AccountPasskey, error) {
+	d, err := s.EndUsers.Open(ctx, p.UUID)
+	if err != nil {
+		return enduser.AccountPasskey{}, err
+	}
+
+	deleted, err := d.DeletePasskey(ctx, in.UUID, in.Passkey, endUserClient(ctx))
 	return deleted.Account(), asRule(err)
 }
 

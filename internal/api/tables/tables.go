@@ -89,7 +89,8 @@ var listTables = operation.Operation{
 
 type listTablesInput struct {
 	operation.PageQuery
-	Sort string `query:"sort" enum:"name,schema,id,estimatedRows" default:"name"`
+	Sort   string `query:"sort" enum:"name,schema,id,estimatedRows" default:"name"`
+	Search string `query:"search" maxLength:"100" doc:"Part of the full name, such as public.books, case-insensitive."`
 }
 
 type tablesMetadata struct {
@@ -101,7 +102,7 @@ func (s *Server) listTables(
 	ctx context.Context, p *projectdb.Project, in *listTablesInput,
 ) (operation.Answer[[]schema.Table, tablesMetadata], error) {
 	page := in.By(in.Sort)
-	tables, total, err := schema.ListTables(ctx, p.Trusted(), page)
+	tables, total, err := schema.ListTables(ctx, p.Trusted(), page, in.Search)
 	uuids := make(map[string]uuid.UUID, len(tables))
 	for _, t := range tables {
 		uuids[t.FullName()] = schema.TableUUID(p.UUID, t.ID)

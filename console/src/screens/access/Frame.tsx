@@ -1,4 +1,5 @@
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react'
+import { texts } from '#texts/access'
 import { Button } from '../../components/Button'
 import { FailureNote } from '../../components/States'
 import css from './Frame.module.css'
@@ -13,7 +14,7 @@ export function Frame({ title, lead, children }: { title: string; lead: ReactNod
     <main className={css.frame}>
       <div className={css.card}>
         <header className={css.brand}>
-          <p className={css.name}>Socle</p>
+          <p className={css.name}>{texts.socle}</p>
           <h1>{title}</h1>
           <p className={css.lead}>{lead}</p>
         </header>
@@ -23,7 +24,7 @@ export function Frame({ title, lead, children }: { title: string; lead: ReactNod
   )
 }
 
-export const about = 'A backend on PostgreSQL: database, API, users and files in one program.'
+export const about = texts.aBackendOnPostgreSQLDatabase
 
 /** A form that keeps what was typed when the request fails. onFailure may take the failure over. */
 export function AccessForm({ action, onSubmit, onFailure, children }: {
@@ -62,7 +63,7 @@ export function AccessForm({ action, onSubmit, onFailure, children }: {
 
 /** Links below a form. */
 export function FrameLinks({ children }: { children: ReactNode }) {
-  return <nav className={css.links} aria-label="Other ways in">{children}</nav>
+  return <nav className={css.links} aria-label={texts.otherWaysIn}>{children}</nav>
 }
 
 /** What only some people need. */

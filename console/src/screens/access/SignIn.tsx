@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { texts } from '#texts/access'
 import { ApiError, api, read } from '../../api/client'
 import { signIn } from '../../api/session'
 import { TextField } from '../../components/Field'
@@ -33,27 +34,27 @@ export function SignIn() {
   }
 
   return (
-    <Frame title="Sign in" lead={about}>
+    <Frame title={texts.signIn} lead={about}>
       <InvitationNote invitation={invitation} query={invited} />
-      <AccessForm action="Sign in" onSubmit={submit} onFailure={onFailure}>
+      <AccessForm action={texts.signIn} onSubmit={submit} onFailure={onFailure}>
         {code === undefined ? (
           <>
-            <TextField label="E-mail address" type="email" required autoComplete="username" autoFocus value={address}
+            <TextField label={texts.eMailAddress} type="email" required autoComplete="username" autoFocus value={address}
               onChange={(e) => setEmail(e.target.value)} />
-            <TextField label="Password" type="password" required autoComplete="current-password" value={password}
+            <TextField label={texts.password} type="password" required autoComplete="current-password" value={password}
               onChange={(e) => setPassword(e.target.value)} />
           </>
         ) : (
-          <TextField key="code" label="Code of your second factor" required autoComplete="one-time-code" autoFocus
-            hint="Six digits from your app, or a recovery code." value={code}
+          <TextField key="code" label={texts.codeOfYourSecondFactor} required autoComplete="one-time-code" autoFocus
+            hint={texts.sixDigitsFromYourApp} value={code}
             onChange={(e) => setCode(e.target.value.trim())} />
         )}
       </AccessForm>
       <FrameLinks>
         {code === undefined
-          ? <Link to={'/forgotten' as string}>Forgotten password</Link>
-          : <Link to="." onClick={() => setCode(undefined)}>Use another account</Link>}
-        <Link to={'/sign-up' as string} search={{ next, invitation } as never}>Create an account</Link>
+          ? <Link to={'/forgotten' as string}>{texts.forgottenPassword}</Link>
+          : <Link to="." onClick={() => setCode(undefined)}>{texts.useAnotherAccount}</Link>}
+        <Link to={'/sign-up' as string} search={{ next, invitation } as never}>{texts.createAnAccount}</Link>
       </FrameLinks>
     </Frame>
   )
@@ -63,7 +64,7 @@ export function SignIn() {
 async function accept(token: string) {
   try {
     const { content } = await read(api.POST('/invitations/accept', { body: { token } }))
-    toast(`You are a member of ${content.name}.`)
+    toast(texts.youAreAMemberOf(content.name))
   } catch (error) {
     toast(error instanceof Error ? error.message : String(error), 'danger')
   }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { texts } from '#texts/access'
 import { ApiError, api, read } from '../../api/client'
 import { signIn } from '../../api/session'
 import { TextField } from '../../components/Field'
@@ -50,26 +51,26 @@ export function SignUp() {
   }
 
   return (
-    <Frame title="Create an account" lead={about}>
+    <Frame title={texts.createAnAccount} lead={about}>
       <InvitationNote invitation={invitation} query={invited} />
-      <AccessForm action="Create account" onSubmit={submit} onFailure={onFailure}>
-        <TextField label="User name" required autoComplete="nickname" autoFocus value={form.username}
-          hint="3 to 100 letters, digits, _ or -." {...fault('username')} onChange={edit('username')} />
-        <TextField label="E-mail address" type="email" required autoComplete="username" value={address}
+      <AccessForm action={texts.createAccount} onSubmit={submit} onFailure={onFailure}>
+        <TextField label={texts.userName} required autoComplete="nickname" autoFocus value={form.username}
+          hint={texts.threeToThe100LettersDigits} {...fault('username')} onChange={edit('username')} />
+        <TextField label={texts.eMailAddress} type="email" required autoComplete="username" value={address}
           readOnly={invited.data !== undefined} {...fault('email')} onChange={(e) => setEmail(e.target.value)} />
-        <TextField label="Password" type="password" required autoComplete="new-password" value={form.password}
-          hint="At least 8 characters." {...fault('password')} onChange={edit('password')} />
+        <TextField label={texts.password} type="password" required autoComplete="new-password" value={form.password}
+          hint={texts.atLeastEightCharacters} {...fault('password')} onChange={edit('password')} />
         {invitation === undefined && (
-          <More title="Setup token" open={failure?.code === 'sign_up_closed'}>
-            <TextField label="Setup token" autoComplete="off" value={form.setup_token}
-              hint="A new server prints it when it starts. The account becomes its administrator."
+          <More title={texts.setupToken} open={failure?.code === 'sign_up_closed'}>
+            <TextField label={texts.setupToken} autoComplete="off" value={form.setup_token}
+              hint={texts.aNewServerPrintsIt}
               {...fault('setup_token')} onChange={edit('setup_token')} />
           </More>
         )}
-        {failure?.code === 'sign_up_closed' && <p>Ask an administrator for an invitation, or enter the setup token of a new server.</p>}
+        {failure?.code === 'sign_up_closed' && <p>{texts.askAnAdministratorForAn}</p>}
       </AccessForm>
       <FrameLinks>
-        <Link to={'/sign-in' as string} search={{ next, invitation } as never}>I have an account</Link>
+        <Link to={'/sign-in' as string} search={{ next, invitation } as never}>{texts.iHaveAnAccount}</Link>
       </FrameLinks>
     </Frame>
   )

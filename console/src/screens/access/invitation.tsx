@@ -1,4 +1,5 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
+import { texts } from '#texts/access'
 import { api, read, type Schemas } from '../../api/client'
 import { roleName } from '../../components/Roles'
 import { FailureNote } from '../../components/States'
@@ -26,7 +27,7 @@ export function InvitationNote({ invitation, query }: { invitation: string | und
   const { inviter, organizationName, roleId } = query.data
   return (
     <p>
-      {inviter === '' ? 'You are invited' : `${inviter} invites you`} to <b>{organizationName}</b> as {roleName(roleId)}.
+      {texts.inviterToOrganizationNameAsRoleId(inviter === '' ? texts.youAreInvited : texts.inviterInvitesYou(inviter), <b>{organizationName}</b>, roleName(roleId))}
     </p>
   )
 }

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/account'
 import { api, read } from '../../api/client'
 import { Page } from '../../components/Page'
 import { Loaded } from '../../components/States'
@@ -11,10 +12,10 @@ import { Sessions } from './Sessions'
 import { Tokens } from './Tokens'
 
 const tabs = [
-  { id: 'profile', text: 'Profile' },
-  { id: 'security', text: 'Password and second factor' },
-  { id: 'sessions', text: 'Sessions' },
-  { id: 'tokens', text: 'Access tokens' },
+  { id: 'profile', text: texts.profile },
+  { id: 'security', text: texts.passwordAndSecondFactor },
+  { id: 'sessions', text: texts.sessions },
+  { id: 'tokens', text: texts.accessTokens },
 ]
 
 /** The person's own account. */
@@ -23,8 +24,8 @@ export function Account() {
   const query = useQuery({ queryKey: ['account'], queryFn: () => read(api.GET('/users/me')) })
 
   return (
-    <Page title="Account">
-      <Tabs label="Account" tabs={tabs.map(({ id, text }) => ({
+    <Page title={texts.account}>
+      <Tabs label={texts.account} tabs={tabs.map(({ id, text }) => ({
         text, active: id === tab, to: '.', search: (id === 'profile' ? {} : { tab: id }) as never,
       }))} />
       <Loaded query={query}>

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/account'
 import { api, read } from '../../api/client'
 import { signOut, type User } from '../../api/session'
 import { Button } from '../../components/Button'
@@ -20,20 +21,19 @@ export function Closure({ user }: { user: User }) {
   }
 
   return (
-    <Card title="Delete account" actions={<Button look="danger" onClick={() => setAsks(true)}>Delete account</Button>}
-      lead="Ends your sessions, tokens and memberships. Organizations with other members or projects need another owner first.">
+    <Card title={texts.deleteAccount} actions={<Button look="danger" onClick={() => setAsks(true)}>{texts.deleteAccount}</Button>}
+      lead={texts.endsYourSessionsTokensAnd}>
       {asks && (
-        <Confirm title="Delete account" open name={user.username} action="Delete account" onClose={() => setAsks(false)}
+        <Confirm title={texts.deleteAccount} open name={user.username} action={texts.deleteAccount} onClose={() => setAsks(false)}
           onSubmit={remove}>
           <Stack>
             <p>
-              Your account, sessions, tokens and memberships are gone at once and cannot be brought back. Organizations
-              without another member or project are deleted. What you created in projects stays.
+              {texts.yourAccountSessionsTokensAnd}
             </p>
-            <TextField label="Your password" type="password" required autoComplete="current-password" value={password}
+            <TextField label={texts.yourPassword} type="password" required autoComplete="current-password" value={password}
               onChange={(e) => setPassword(e.target.value)} />
-            <TextField label="Code of your second factor" autoComplete="one-time-code" value={code}
-              hint="Only if you have a second factor." onChange={(e) => setCode(e.target.value.trim())} />
+            <TextField label={texts.codeOfYourSecondFactor} autoComplete="one-time-code" value={code}
+              hint={texts.onlyIfYouHaveA} onChange={(e) => setCode(e.target.value.trim())} />
           </Stack>
         </Confirm>
       )}

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/account'
 import { api, read } from '../../api/client'
 import type { User } from '../../api/session'
 import { Button } from '../../components/Button'
@@ -12,8 +13,8 @@ import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 
 const specs: Spec[] = [
-  { name: 'username', label: 'User name', kind: 'text', hint: '3 to 100 letters, digits, _ or -.' },
-  { name: 'bio', label: 'About you', kind: 'area' },
+  { name: 'username', label: texts.userName, kind: 'text', hint: texts.threeToThe100LettersDigits },
+  { name: 'bio', label: texts.aboutYou, kind: 'area' },
 ]
 
 export function Profile({ user }: { user: User }) {
@@ -21,16 +22,16 @@ export function Profile({ user }: { user: User }) {
 
   return (
     <>
-      <SettingsForm title="Profile" specs={specs} values={{ ...user }} save={async (body) => {
+      <SettingsForm title={texts.profile} specs={specs} values={{ ...user }} save={async (body) => {
         await read(api.PUT('/users/{userUUID}', { params: { path: { userUUID: user.uuid } }, body }))
         await queries.invalidateQueries({ queryKey: ['account'] })
       }} />
-      <Card title="E-mail address" actions={<Button onClick={() => setChanges(true)}>Change address</Button>}>
+      <Card title={texts.eMailAddress} actions={<Button onClick={() => setChanges(true)}>{texts.changeAddress}</Button>}>
         <p>{user.email}</p>
         {changes && <ChangeEmail onClose={() => setChanges(false)} />}
       </Card>
-      <Card title="Organization" lead="Your first organization came with the account.">
-        <p><Link to={`/organizations/${user.organizationUuid}` as string}>Open your organization</Link></p>
+      <Card title={texts.organization} lead={texts.yourFirstOrganizationCameWith}>
+        <p><Link to={`/organizations/${user.organizationUuid}` as string}>{texts.openYourOrganization}</Link></p>
       </Card>
     </>
   )
@@ -41,14 +42,14 @@ function ChangeEmail({ onClose }: { onClose: () => void }) {
   const [password, setPassword] = useState('')
 
   return (
-    <FormDialog title="Change e-mail address" open onClose={onClose} action="Send link" onSubmit={async () => {
+    <FormDialog title={texts.changeEMailAddress} open onClose={onClose} action={texts.sendLink} onSubmit={async () => {
       await read(api.POST('/users/me/email', { body: { email, password } }))
-      toast(`Open the link in the mail to ${email} within a day.`)
+      toast(texts.openTheLinkInThe(email))
     }}>
-      <p>We mail a link to the new address. Your address changes when you open it.</p>
-      <TextField label="New address" type="email" required autoFocus maxLength={254} value={email}
+      <p>{texts.weMailALinkTo}</p>
+      <TextField label={texts.newAddress} type="email" required autoFocus maxLength={254} value={email}
         onChange={(e) => setEmail(e.target.value)} />
-      <TextField label="Your password" type="password" required autoComplete="current-password" value={password}
+      <TextField label={texts.yourPassword} type="password" required autoComplete="current-password" value={password}
         onChange={(e) => setPassword(e.target.value)} />
     </FormDialog>
   )
@@ -58,8 +59,8 @@ export function Password({ user }: { user: User }) {
   const [changes, setChanges] = useState(false)
 
   return (
-    <Card title="Password" lead="A new password ends all your other sessions."
-      actions={<Button onClick={() => setChanges(true)}>Change password</Button>}>
+    <Card title={texts.password} lead={texts.aNewPasswordEndsAll}
+      actions={<Button onClick={() => setChanges(true)}>{texts.changePassword}</Button>}>
       {changes && <ChangePassword user={user} onClose={() => setChanges(false)} />}
     </Card>
   )
@@ -69,14 +70,14 @@ function ChangePassword({ user, onClose }: { user: User; onClose: () => void }) 
   const [password, setPassword] = useState('')
 
   return (
-    <FormDialog title="Change password" open onClose={onClose} action="Change password" onSubmit={async () => {
+    <FormDialog title={texts.changePassword} open onClose={onClose} action={texts.changePassword} onSubmit={async () => {
       await read(api.PUT('/users/{userUUID}', { params: { path: { userUUID: user.uuid } }, body: { password } }))
       await queries.invalidateQueries({ queryKey: ['sessions'] })
-      toast('Your password is changed. All other sessions have ended.')
+      toast(texts.yourPasswordIsChangedAll)
     }}>
-      <input type="text" autoComplete="username" value={user.email} readOnly hidden aria-label="E-mail address" />
-      <TextField label="New password" type="password" required minLength={8} autoFocus autoComplete="new-password"
-        hint="At least 8 characters." value={password} onChange={(e) => setPassword(e.target.value)} />
+      <input type="text" autoComplete="username" value={user.email} readOnly hidden aria-label={texts.eMailAddress} />
+      <TextField label={texts.newPassword} type="password" required minLength={8} autoFocus autoComplete="new-password"
+        hint={texts.atLeastEightCharacters} value={password} onChange={(e) => setPassword(e.target.value)} />
     </FormDialog>
   )
 }

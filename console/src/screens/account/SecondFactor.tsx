@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/account'
 import { ApiError, api, read, type Schemas } from '../../api/client'
 import { Badge, Code, Copyable } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -22,18 +23,18 @@ export function SecondFactor() {
   const query = useQuery({ queryKey: ['second factor'], queryFn: readState })
 
   return (
-    <Card title="Second factor" lead="A code from an app on your phone, asked for at each sign-in.">
+    <Card title={texts.secondFactor} lead={texts.aCodeFromAnApp}>
       <Loaded query={query} rows={1}>
         {({ state }) => (
           <Row>
             {state?.isConfirmed
-              ? <Badge tone="success">on</Badge>
-              : <Badge tone="warning">{state === null ? 'off' : 'not confirmed yet'}</Badge>}
-            {state?.isConfirmed && <span>{state.recoveryCodes} unused recovery codes</span>}
+              ? <Badge tone="success">{texts.on}</Badge>
+              : <Badge tone="warning">{state === null ? texts.off : texts.notConfirmedYet}</Badge>}
+            {state?.isConfirmed && <span>{texts.recoveryCodesUnusedRecoveryCodes(state.recoveryCodes)}</span>}
             {!state?.isConfirmed && (
-              <Button look="primary" onClick={() => setStep('create')}>Set up second factor</Button>
+              <Button look="primary" onClick={() => setStep('create')}>{texts.setUpSecondFactor}</Button>
             )}
-            {state !== null && <Button look="danger" onClick={() => setStep('remove')}>Remove second factor</Button>}
+            {state !== null && <Button look="danger" onClick={() => setStep('remove')}>{texts.removeSecondFactor}</Button>}
           </Row>
         )}
       </Loaded>
@@ -43,9 +44,9 @@ export function SecondFactor() {
         <ConfirmFactor factor={factor} onClose={() => setFactor(undefined)} onConfirmed={setRecovery} />
       )}
       {recovery && (
-        <ShownOnce title="Recovery codes" onClose={() => setRecovery(undefined)}
-          values={[{ label: 'Recovery codes', value: recovery.join('\n') }]}>
-          <p>Each signs you in once, if you lose your phone. Keep them where you keep passwords.</p>
+        <ShownOnce title={texts.recoveryCodes} onClose={() => setRecovery(undefined)}
+          values={[{ label: texts.recoveryCodes, value: recovery.join('\n') }]}>
+          <p>{texts.eachSignsYouInOnce}</p>
         </ShownOnce>
       )}
     </Card>
@@ -66,12 +67,12 @@ function Create({ onClose, onCreated }: { onClose: () => void; onCreated: (f: Sc
   const [password, setPassword] = useState('')
 
   return (
-    <FormDialog title="Set up second factor" open onClose={onClose} action="Continue" onSubmit={async () => {
+    <FormDialog title={texts.setUpSecondFactor} open onClose={onClose} action={texts.continue} onSubmit={async () => {
       const { content } = await read(api.POST('/users/me/totp', { body: { password } }))
       onCreated(content)
       await changed()
     }}>
-      <TextField label="Your password" type="password" required autoFocus autoComplete="current-password" value={password}
+      <TextField label={texts.yourPassword} type="password" required autoFocus autoComplete="current-password" value={password}
         onChange={(e) => setPassword(e.target.value)} />
     </FormDialog>
   )
@@ -85,19 +86,19 @@ function ConfirmFactor({ factor, onClose, onConfirmed }: {
   const [code, setCode] = useState('')
 
   return (
-    <FormDialog title="Add it to your app" open onClose={onClose} action="Turn on" onSubmit={async () => {
+    <FormDialog title={texts.addItToYourApp} open onClose={onClose} action={texts.turnOn} onSubmit={async () => {
       const { content } = await read(api.POST('/users/me/totp/confirm', { body: { code } }))
       onConfirmed(content.recoveryCodes)
       await changed()
     }}>
       <Stack>
-        <p>Enter this secret in your authenticator app, as a time-based code:</p>
-        <Copyable value={factor.secret} label="the secret" />
-        <p>Or give the app the whole address:</p>
-        <Code text={factor.url} label="the otpauth address" />
+        <p>{texts.enterThisSecretInYour}</p>
+        <Copyable value={factor.secret} label={texts.theSecret} />
+        <p>{texts.orGiveTheAppThe}</p>
+        <Code text={factor.url} label={texts.theOtpauthAddress} />
       </Stack>
-      <TextField label="Code from the app" required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code}
-        hint="Six digits. The second factor counts from then on." onChange={(e) => setCode(e.target.value.trim())} />
+      <TextField label={texts.codeFromTheApp} required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code}
+        hint={texts.sixDigitsTheSecondFactor} onChange={(e) => setCode(e.target.value.trim())} />
     </FormDialog>
   )
 }
@@ -107,17 +108,17 @@ function Remove({ state, onClose }: { state: State; onClose: () => void }) {
   const [code, setCode] = useState('')
 
   return (
-    <Confirm title="Remove second factor" open onClose={onClose} action="Remove second factor" onSubmit={async () => {
+    <Confirm title={texts.removeSecondFactor} open onClose={onClose} action={texts.removeSecondFactor} onSubmit={async () => {
       await read(api.DELETE('/users/me/totp', { body: { password, ...(code !== '' && { code }) } }))
       await changed()
     }}>
       <Stack>
-        <p>Your password alone signs you in from then on. The recovery codes become useless.</p>
-        <TextField label="Your password" type="password" required autoComplete="current-password" value={password}
+        <p>{texts.yourPasswordAloneSignsYou}</p>
+        <TextField label={texts.yourPassword} type="password" required autoComplete="current-password" value={password}
           onChange={(e) => setPassword(e.target.value)} />
         {state?.isConfirmed && (
-          <TextField label="Code" required autoComplete="one-time-code" value={code}
-            hint="From the app, or a recovery code." onChange={(e) => setCode(e.target.value.trim())} />
+          <TextField label={texts.code} required autoComplete="one-time-code" value={code}
+            hint={texts.fromTheAppOrA} onChange={(e) => setCode(e.target.value.trim())} />
         )}
       </Stack>
     </Confirm>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/account'
 import { api, read, type Schemas } from '../../api/client'
 import { signOut } from '../../api/session'
 import { Badge, Time } from '../../components/Bits'
@@ -27,23 +28,23 @@ export function Sessions() {
   })
 
   return (
-    <Card title="Sessions" lead="Where you are signed in. End those that you do not know."
-      actions={<Button look="danger" onClick={() => setEnds('others')}>End all other sessions</Button>}>
+    <Card title={texts.sessions} lead={texts.whereYouAreSignedIn}
+      actions={<Button look="danger" onClick={() => setEnds('others')}>{texts.endAllOtherSessions}</Button>}>
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            <Table label="Sessions" rows={content} keyOf={(s) => s.uuid} columns={[
-              { title: 'Program', cell: (s) => (
-                <span title={s.userAgent}>{browserName(s.userAgent)} {s.isCurrent && <Badge tone="success">this one</Badge>}</span>
+            <Table label={texts.sessions} rows={content} keyOf={(s) => s.uuid} columns={[
+              { title: texts.program, cell: (s) => (
+                <span title={s.userAgent}>{browserName(s.userAgent)} {s.isCurrent && <Badge tone="success">{texts.thisOne}</Badge>}</span>
               ) },
-              { title: 'Address', cell: (s) => <code>{s.address}</code> },
-              { title: 'Last used', cell: (s) => <Time at={s.lastUsedAt} />, narrow: true },
-              { title: 'Began', cell: (s) => <Time at={s.createdAt} />, narrow: true },
-              { title: 'Ends', cell: (s) => <Time at={s.expiresAt} />, narrow: true },
+              { title: texts.address, cell: (s) => <code>{s.address}</code> },
+              { title: texts.lastUsed, cell: (s) => <Time at={s.lastUsedAt} />, narrow: true },
+              { title: texts.began, cell: (s) => <Time at={s.createdAt} />, narrow: true },
+              { title: texts.ends, cell: (s) => <Time at={s.expiresAt} />, narrow: true },
               { title: '', align: 'right', cell: (s) => s.isCurrent
-                ? <Button onClick={() => void signOut().finally(() => queries.clear())}>Sign out</Button>
-                : <Button look="danger" aria-label={`End session of ${browserName(s.userAgent)} at ${s.address}`}
-                    onClick={() => setEnds(s)}>End</Button> },
+                ? <Button onClick={() => void signOut().finally(() => queries.clear())}>{texts.signOut}</Button>
+                : <Button look="danger" aria-label={texts.endSessionOfUserAgentAt(browserName(s.userAgent), s.address)}
+                    onClick={() => setEnds(s)}>{texts.end}</Button> },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setPage(String(n))} />
@@ -51,11 +52,11 @@ export function Sessions() {
         )}
       </Loaded>
       {ends !== undefined && (
-        <Confirm title={ends === 'others' ? 'End all other sessions' : 'End session'} open onClose={() => setEnds(undefined)}
-          action={ends === 'others' ? 'End sessions' : 'End session'} onSubmit={() => end(ends)}>
+        <Confirm title={ends === 'others' ? texts.endAllOtherSessions : texts.endSession} open onClose={() => setEnds(undefined)}
+          action={ends === 'others' ? texts.endSessions : texts.endSession} onSubmit={() => end(ends)}>
           {ends === 'others'
-            ? 'All your devices and programs but this browser sign in again. Access tokens that you created stay valid.'
-            : `${browserName(ends.userAgent)} at ${ends.address} signs in again.`}
+            ? texts.allYourDevicesAndPrograms
+            : texts.userAgentAtAddressSignsIn(browserName(ends.userAgent), ends.address)}
         </Confirm>
       )}
     </Card>
@@ -65,7 +66,7 @@ export function Sessions() {
 async function end(session: Session | 'others') {
   if (session === 'others') {
     const { content } = await read(api.DELETE('/sessions'))
-    toast(content.length === 1 ? '1 session has ended.' : `${content.length} sessions have ended.`)
+    toast(content.length === 1 ? texts.oneSessionHasEnded : texts.countSessionsHaveEnded(content.length))
   } else {
     await read(api.DELETE('/sessions/{sessionUUID}', { params: { path: { sessionUUID: session.uuid } } }))
   }

@@ -1,5 +1,6 @@
-import { useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/account'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -15,6 +16,7 @@ import { useURLState } from '../../url'
 import css from './Tokens.module.css'
 
 type Token = Schemas['Token']
+type Project = Pick<Schemas['Project'], 'uuid' | 'name'>
 
 interface Created {
   name: string
@@ -33,25 +35,25 @@ export function Tokens({ role }: { role: number }) {
       params: { query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create token</Button>
+  const create = <Button look="primary" onClick={() => setCreates(true)}>{texts.createToken}</Button>
 
   return (
-    <Card title="Access tokens" actions={create}
-      lead="A script acts as you with a token, up to the role of the token. It never reaches your password, address or sessions.">
+    <Card title={texts.accessTokens} actions={create}
+      lead={texts.aScriptActsAsYou}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No token yet" action={create}>Create one for a script, a CI job or the command line.</Empty>
+          <Empty title={texts.noTokenYet} action={create}>{texts.createOneForAScript}</Empty>
         ) : (
           <>
-            <Table label="Access tokens" rows={content} keyOf={(t) => t.uuid} columns={[
-              { title: 'Name', cell: (t) => t.name },
-              { title: 'Role', cell: (t) => roleName(t.roleId) },
-              { title: 'Begins with', cell: (t) => <code>{t.hint}…</code>, narrow: true },
-              { title: 'Projects', cell: (t) => t.projectUuids === null ? 'all' : t.projectUuids.length, narrow: true },
-              { title: 'Last used', cell: (t) => <Time at={t.lastUsedAt} />, narrow: true },
-              { title: 'Expires', cell: (t) => <Time at={t.expiresAt} /> },
+            <Table label={texts.accessTokens} rows={content} keyOf={(t) => t.uuid} columns={[
+              { title: texts.name, cell: (t) => t.name },
+              { title: texts.role, cell: (t) => roleName(t.roleId) },
+              { title: texts.beginsWith, cell: (t) => <code>{t.hint}…</code>, narrow: true },
+              { title: texts.projects, cell: (t) => t.projectUuids === null ? 'all' : t.projectUuids.length, narrow: true },
+              { title: texts.lastUsed, cell: (t) => <Time at={t.lastUsedAt} />, narrow: true },
+              { title: texts.expires, cell: (t) => <Time at={t.expiresAt} /> },
               { title: '', align: 'right', cell: (t) => (
-                <Button look="danger" aria-label={`Revoke token ${t.name}`} onClick={() => setRevoked(t)}>Revoke</Button>
+                <Button look="danger" aria-label={texts.revokeTokenName(t.name)} onClick={() => setRevoked(t)}>{texts.revoke}</Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
@@ -61,23 +63,24 @@ export function Tokens({ role }: { role: number }) {
       </Loaded>
       {creates && <NewToken highest={role} onClose={() => setCreates(false)} onCreated={setCreated} />}
       {created && (
-        <ShownOnce title={`Token ${created.name}`} onClose={() => setCreated(undefined)}
-          values={[{ label: 'Token', value: created.token }]}>
-          <Code label="a first request" text={`curl ${location.origin}/projects -H 'Authorization: Bearer ${created.token}'`} />
+        <ShownOnce title={texts.tokenName(created.name)} onClose={() => setCreated(undefined)}
+          values={[{ label: texts.token, value: created.token }]}>
+          <Code label={texts.aFirstRequest} text={texts.curlProjectsHAuthorizationBearer(location.origin, created.token)} />
         </ShownOnce>
       )}
       {revoked && (
-        <Confirm title="Revoke token" open action="Revoke token" onClose={() => setRevoked(undefined)} onSubmit={async () => {
+        <Confirm title={texts.revokeToken} open action={texts.revokeToken} onClose={() => setRevoked(undefined)} onSubmit={async () => {
           await read(api.DELETE('/tokens/{tokenUUID}', { params: { path: { tokenUUID: revoked.uuid } } }))
           await queries.invalidateQueries({ queryKey: ['tokens'] })
         }}>
-          Scripts with <b>{revoked.name}</b> are refused. A revoked token does not come back.
+          {texts.scriptsWithAreRefusedA(<b>{revoked.name}</b>)}
         </Confirm>
       )}
     </Card>
   )
 }
 
+const shown = 20 // projects to choose from
 const lifetimes = [7, 30, 90, 365] // days
 
 function NewToken({ highest, onClose, onCreated }: {
@@ -88,7 +91,7 @@ function NewToken({ highest, onClose, onCreated }: {
   const [name, setName] = useState('')
   const [role, setRole] = useState<number>(Math.max(highest, roles.developer))
   const [days, setDays] = useState(30)
-  const [projects, setProjects] = useState<string[]>([])
+  const [projects, setProjects] = useState<Project[]>([])
   const [idempotency] = useState(() => crypto.randomUUID())
 
   async function create() {
@@ -96,7 +99,7 @@ function NewToken({ highest, onClose, onCreated }: {
       body: {
         name, role_id: role,
         expires_at: new Date(Date.now() + days * 86_400_000 - 60_000).toISOString(), // clocks differ; a year is the limit
-        ...(projects.length > 0 && { project_uuids: projects }),
+        ...(projects.length > 0 && { project_uuids: projects.map((p) => p.uuid) }),
       },
       headers: { 'Idempotency-Key': idempotency },
     }))
@@ -105,33 +108,47 @@ function NewToken({ highest, onClose, onCreated }: {
   }
 
   return (
-    <FormDialog title="New access token" open onClose={onClose} action="Create token" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} hint="What uses it, such as deploy script."
+    <FormDialog title={texts.newAccessToken} open onClose={onClose} action={texts.createToken} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} hint={texts.whatUsesItSuchAs}
         onChange={(e) => setName(e.target.value)} />
       <RoleField highest={highest} value={role} onRole={setRole} />
-      <SelectField label="Valid for" value={days} onChange={(e) => setDays(Number(e.target.value))}>
-        {lifetimes.map((n) => <option key={n} value={n}>{n === 365 ? 'a year' : `${n} days`}</option>)}
+      <SelectField label={texts.validFor} value={days} onChange={(e) => setDays(Number(e.target.value))}>
+        {lifetimes.map((n) => <option key={n} value={n}>{n === 365 ? texts.aYear : texts.nDays(n)}</option>)}
       </SelectField>
       <ProjectChoice chosen={projects} onChoose={setProjects} />
     </FormDialog>
   )
 }
 
-function ProjectChoice({ chosen, onChoose }: { chosen: string[]; onChoose: (projects: string[]) => void }) {
+/** Chooses projects by their name: a person can have a thousand of them. */
+function ProjectChoice({ chosen, onChoose }: { chosen: Project[]; onChoose: (projects: Project[]) => void }) {
+  const [typed, setTyped] = useState('')
+  const search = useDeferredValue(typed)
   const query = useQuery({
-    queryKey: ['projects', 'choice'],
-    queryFn: () => read(api.GET('/projects', { params: { query: { limit: 100, sort: 'name' } } })),
+    queryKey: ['projects', 'choice', search],
+    queryFn: () => read(api.GET('/projects', {
+      params: { query: { limit: shown, sort: 'name', ...(search !== '' && { search }) } },
+    })),
+    placeholderData: (former) => former,
   })
+  const isChosen = (p: Project) => chosen.some((c) => c.uuid === p.uuid)
 
   return (
     <fieldset className={css.projects}>
-      <legend>Projects</legend>
-      <p className={css.hint}>None chosen: all that you can reach.</p>
+      <legend>{texts.projects}</legend>
+      <p className={css.hint}>{texts.noneChosenAllThatYou}</p>
       <Loaded query={query} rows={2}>
-        {({ content }) => content.map((p) => (
-          <CheckField key={p.uuid} label={p.name} checked={chosen.includes(p.uuid)} onChange={(e) =>
-            onChoose(e.target.checked ? [...chosen, p.uuid] : chosen.filter((uuid) => uuid !== p.uuid))} />
-        ))}
+        {({ content, metadata }) => (
+          <>
+            {(typed !== '' || metadata.total > shown) && (
+              <TextField label={texts.searchProjects} type="search" value={typed} onChange={(e) => setTyped(e.target.value)} />
+            )}
+            {[...chosen, ...content.filter((p) => !isChosen(p))].map((p) => (
+              <CheckField key={p.uuid} label={p.name} checked={isChosen(p)} onChange={(e) =>
+                onChoose(e.target.checked ? [...chosen, p] : chosen.filter((c) => c.uuid !== p.uuid))} />
+            ))}
+          </>
+        )}
       </Loaded>
     </fieldset>
   )

@@ -1,3 +1,5 @@
+import { texts } from '#texts/account'
+
 const browsers: [RegExp, string][] = [
   [/\bEdgA?\/(\d+)/, 'Edge'], [/\bOPR\/(\d+)/, 'Opera'], [/\bFirefox\/(\d+)/, 'Firefox'],
   [/\b(?:Headless)?Chrome\/(\d+)/, 'Chrome'], [/\bVersion\/(\d+).*Safari/, 'Safari'],
@@ -8,7 +10,7 @@ const systems: [RegExp, string][] = [
 
 /** Returns "Firefox 140 on Linux" for a User-Agent; of a program that is no browser its own name. */
 export function browserName(agent: string): string {
-  if (agent === '') return 'unknown program'
+  if (agent === '') return texts.unknownProgram
 
   const system = systems.find(([pattern]) => pattern.test(agent))?.[1]
   for (const [pattern, name] of browsers) {

@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { texts } from '#texts/admin'
 import { currentUser } from '../../api/session'
 import { Page } from '../../components/Page'
 import { roles } from '../../components/Roles'
@@ -11,11 +12,11 @@ import { InstanceSettings } from './InstanceSettings'
 import { Users } from './Users'
 
 const sections = [
-  { id: 'users', text: 'Users' },
-  { id: 'settings', text: 'Settings' },
-  { id: 'environment', text: 'Environment' },
-  { id: 'health', text: 'Health' },
-  { id: 'audit', text: 'Audit log' },
+  { id: 'users', text: texts.users },
+  { id: 'settings', text: texts.settings },
+  { id: 'environment', text: texts.environment },
+  { id: 'health', text: texts.health },
+  { id: 'audit', text: texts.auditLog },
 ]
 
 /** The instance, for its administrators. */
@@ -23,12 +24,12 @@ export function Admin() {
   const { section } = useParams({ strict: false }) as { section: string }
 
   if (currentUser()?.roleId !== roles.administrator) {
-    return <Empty title="Your role does not allow this">Administrators of the instance see this page.</Empty>
+    return <Empty title={texts.yourRoleDoesNotAllow}>{texts.administratorsOfTheInstanceSee}</Empty>
   }
 
   return (
-    <Page title="Administration" lead="This instance: its users, settings and parts.">
-      <Tabs label="Administration" tabs={sections.map(({ id, text }) => ({
+    <Page title={texts.administration} lead={texts.thisInstanceItsUsersSettings}>
+      <Tabs label={texts.administration} tabs={sections.map(({ id, text }) => ({
         text, active: id === section, to: `/admin/${id}` as string,
       }))} />
       {section === 'users' && <Users />}

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/admin'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Dialog } from '../../components/Dialog'
@@ -25,31 +26,31 @@ export function AuditLog() {
   })
 
   return (
-    <Card title="Audit log" lead="Changes of users, organizations, projects, keys, backups and settings, newest first.">
+    <Card title={texts.auditLog} lead={texts.changesOfUsersOrganizationsProjects}>
       <FilterBar>
-        <FilterField label="Action" placeholder="createProject" value={action}
+        <FilterField label={texts.action} placeholder={texts.createProject} value={action}
           onChange={(next) => setFilters({ action: next, page: '' })} />
-        <FilterField label="Actor" placeholder="UUID of a user" value={actor}
+        <FilterField label={texts.actor} placeholder={texts.uuidOfAUser} value={actor}
           onChange={(next) => setFilters({ actor: next.trim(), page: '' })} />
-        <FilterField label="From" type="datetime-local" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
-        <FilterField label="To" type="datetime-local" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
+        <FilterField label={texts.from} type="datetime-local" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
+        <FilterField label={texts.to} type="datetime-local" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
       </FilterBar>
       <Loaded query={query} rows={10}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No entry matches">Remove a filter to see more.</Empty>
+          <Empty title={texts.noEntryMatches}>{texts.removeAFilterToSee}</Empty>
         ) : (
           <>
-            <Table label="Audit log" rows={content} keyOf={(e) => String(e.seq)} columns={[
-              { title: 'Time', cell: (e) => <Time at={e.at} /> },
-              { title: 'Actor', cell: (e) => actorOf(e) },
-              { title: 'Action', cell: (e) => (
-                <Link to="." replace resetScroll={false} aria-label={`Details of entry ${e.seq}: ${e.action}`}
+            <Table label={texts.auditLog} rows={content} keyOf={(e) => String(e.seq)} columns={[
+              { title: texts.time, cell: (e) => <Time at={e.at} /> },
+              { title: texts.actor, cell: (e) => actorOf(e) },
+              { title: texts.action, cell: (e) => (
+                <Link to="." replace resetScroll={false} aria-label={texts.detailsOfEntrySeqAction(e.seq, e.action)}
                   search={((former: Record<string, unknown>) => ({ ...former, entry: String(e.seq) })) as never}>
                   <code>{e.action}</code>
                 </Link>
               ) },
-              { title: 'Project', cell: (e) => e.projectName ?? '', narrow: true },
-              { title: 'Client', cell: (e) => e.client ?? '', narrow: true },
+              { title: texts.project, cell: (e) => e.projectName ?? '', narrow: true },
+              { title: texts.client, cell: (e) => e.client ?? '', narrow: true },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: String(n) })} />
@@ -69,14 +70,14 @@ function actorOf(e: Entry): string {
 
 function Details({ entry, onClose }: { entry: Entry; onClose: () => void }) {
   const rows: [string, string | undefined | null][] = [
-    ['Number', String(entry.seq)], ['Time', new Date(entry.at).toLocaleString()], ['Action', entry.action],
-    ['Actor', actorOf(entry)], ['Actor UUID', entry.actor], ['By session or token', entry.via], ['Client', entry.client],
-    ['Target', entry.target], ['Created', entry.created], ['Fields', entry.fields?.join(', ')],
-    ['Project', entry.projectName], ['Organization', entry.organizationName], ['Request', entry.request], ['Hash', entry.hash],
+    [texts.number, String(entry.seq)], [texts.time, new Date(entry.at).toLocaleString()], [texts.action, entry.action],
+    [texts.actor, actorOf(entry)], [texts.actorUUID, entry.actor], [texts.bySessionOrToken, entry.via], [texts.client, entry.client],
+    [texts.target, entry.target], [texts.created, entry.created], [texts.fields, entry.fields?.join(', ')],
+    [texts.project, entry.projectName], [texts.organization, entry.organizationName], [texts.request, entry.request], [texts.hash, entry.hash],
   ]
 
   return (
-    <Dialog title={`Entry ${entry.seq}`} open onClose={onClose} side>
+    <Dialog title={texts.entrySeq(entry.seq)} open onClose={onClose} side>
       <Stack>
         {rows.filter(([, value]) => value).map(([title, value]) => (
           <div key={title}><h3>{title}</h3><Copyable value={value ?? ''} label={title} /></div>

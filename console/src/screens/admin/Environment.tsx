@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/admin'
 import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { CheckField } from '../../components/Field'
@@ -14,22 +15,22 @@ export function Environment() {
   const query = useQuery({ queryKey: ['environment'], queryFn: () => read(api.GET('/admin/environment')) })
 
   return (
-    <Card title="Environment" lead="Set where the server is started. Secrets are hidden.">
-      <CheckField label="Only what differs from the default" checked={shown === 'changed'}
+    <Card title={texts.environment} lead={texts.setWhereTheServerIs}>
+      <CheckField label={texts.onlyWhatDiffersFromThe} checked={shown === 'changed'}
         onChange={(e) => setShown(e.target.checked ? 'changed' : 'all')} />
       <Loaded query={query} rows={10}>
         {({ content }) => (
-          <Table label="Environment" keyOf={(v) => v.name}
+          <Table label={texts.environment} keyOf={(v) => v.name}
             rows={content.filter((v) => shown === 'all' || v.value !== v.default)} columns={[
-              { title: 'Variable', cell: (v) => (
+              { title: texts.variable, cell: (v) => (
                 <div className={css.meaning}><code>{v.name}</code><p>{v.meaning}</p></div>
               ) },
-              { title: 'Value', cell: (v) => (
+              { title: texts.value, cell: (v) => (
                 <div className={css.value}>
-                  {v.value === '' ? '' : <code>{v.value}</code>} {v.value !== v.default && <Badge tone="warning">set</Badge>}
+                  {v.value === '' ? '' : <code>{v.value}</code>} {v.value !== v.default && <Badge tone="warning">{texts.set}</Badge>}
                 </div>
               ) },
-              { title: 'Default', cell: (v) => <div className={css.value}>{v.default !== '' && <code>{v.default}</code>}</div>,
+              { title: texts.default, cell: (v) => <div className={css.value}>{v.default !== '' && <code>{v.default}</code>}</div>,
                 narrow: true },
             ]} />
         )}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/admin'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -20,16 +21,16 @@ export function Health() {
   })
 
   return (
-    <Card title="Health" lead="Monitoring uses /healthz and /readyz, which need no token."
-      actions={<Button busy={query.isFetching} onClick={() => void query.refetch()}>Check now</Button>}>
+    <Card title={texts.health} lead={texts.monitoringUsesHealthzAndReadyz}
+      actions={<Button busy={query.isFetching} onClick={() => void query.refetch()}>{texts.checkNow}</Button>}>
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            <p>In all: <StatusBadge status={metadata.status} /></p>
-            <Table label="Parts" rows={content} keyOf={(p) => p.name} columns={[
-              { title: 'Part', cell: (p) => p.name },
-              { title: 'Status', cell: (p) => <StatusBadge status={p.status} /> },
-              { title: 'Detail', cell: (p) => p.detail },
+            <p>{texts.inAllStatusBadge(<StatusBadge status={metadata.status} />)}</p>
+            <Table label={texts.parts} rows={content} keyOf={(p) => p.name} columns={[
+              { title: texts.part, cell: (p) => p.name },
+              { title: texts.status, cell: (p) => <StatusBadge status={p.status} /> },
+              { title: texts.detail, cell: (p) => p.detail },
             ]} />
           </>
         )}

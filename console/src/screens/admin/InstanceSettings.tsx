@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/admin'
 import { ApiError, api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -31,27 +32,27 @@ export function InstanceSettings() {
   }
 
   return (
-    <Card title="Settings" lead="They take effect on every server with the next request, and override the environment.">
+    <Card title={texts.settings} lead={texts.theyTakeEffectOnEvery}>
       <Loaded query={query} rows={10}>
         {({ content }) => (
-          <Table label="Instance settings" rows={content} keyOf={(s) => s.name} columns={[
-            { title: 'Setting', cell: (s) => (
+          <Table label={texts.instanceSettings} rows={content} keyOf={(s) => s.name} columns={[
+            { title: texts.setting, cell: (s) => (
               <div className={css.meaning}>
                 <code>{s.name}</code>
                 <p>{s.meaning}</p>
-                <p className={css.onPhone}>Value: {valueText(s.value)}</p>
+                <p className={css.onPhone}>{texts.value2(valueText(s.value))}</p>
               </div>
             ) },
-            { title: 'Value', cell: (s) => (
-              <>{valueText(s.value)} {s.updatedAt !== null && <Badge tone="warning">changed</Badge>}</>
+            { title: texts.value, cell: (s) => (
+              <>{valueText(s.value)} {s.updatedAt !== null && <Badge tone="warning">{texts.changed}</Badge>}</>
             ), narrow: true },
-            { title: 'Default', cell: (s) => valueText(s.default), narrow: true },
-            { title: 'Set', cell: (s) => <Time at={s.updatedAt} />, narrow: true },
+            { title: texts.default, cell: (s) => valueText(s.default), narrow: true },
+            { title: texts.set2, cell: (s) => <Time at={s.updatedAt} />, narrow: true },
             { title: '', align: 'right', cell: (s) => (
               <>
-                <Button aria-label={`Change ${s.name}`} onClick={() => setEdited(s)}>Change</Button>{' '}
+                <Button aria-label={texts.changeName(s.name)} onClick={() => setEdited(s)}>{texts.change}</Button>{' '}
                 {s.updatedAt !== null && (
-                  <Button aria-label={`Reset ${s.name}`} onClick={() => void reset(s)}>Reset</Button>
+                  <Button aria-label={texts.resetName(s.name)} onClick={() => void reset(s)}>{texts.reset}</Button>
                 )}
               </>
             ) },
@@ -67,7 +68,7 @@ function ChangeSetting({ setting, onClose }: { setting: Setting; onClose: () => 
   const [value, setValue] = useState(setting.value)
   const [failure, setFailure] = useState<string>()
   const limits = setting.minimum !== null && setting.maximum !== null
-    ? `${setting.minimum.toLocaleString()} to ${setting.maximum.toLocaleString()}. ` : ''
+    ? texts.minimumToMaximum(setting.minimum.toLocaleString(), setting.maximum.toLocaleString()) : ''
 
   async function save() {
     setFailure(undefined)
@@ -84,14 +85,14 @@ function ChangeSetting({ setting, onClose }: { setting: Setting; onClose: () => 
   }
 
   return (
-    <FormDialog title={setting.name} open onClose={onClose} action="Change setting" onSubmit={save}>
+    <FormDialog title={setting.name} open onClose={onClose} action={texts.changeSetting} onSubmit={save}>
       <p>{setting.meaning}</p>
       {setting.type === 'boolean' ? (
-        <CheckField label="On" checked={value === true} hint={`Default: ${valueText(setting.default)}.`}
+        <CheckField label={texts.on} checked={value === true} hint={texts.defaultDefaultName(valueText(setting.default))}
           onChange={(e) => setValue(e.target.checked)} />
       ) : (
-        <TextField label="Value" type="number" step={1} required autoFocus value={String(value)} error={failure}
-          hint={`${limits}Default: ${valueText(setting.default)}.`} onChange={(e) => setValue(e.target.value)} />
+        <TextField label={texts.value} type="number" step={1} required autoFocus value={String(value)} error={failure}
+          hint={texts.limitsDefaultDefaultName(limits, valueText(setting.default))} onChange={(e) => setValue(e.target.value)} />
       )}
     </FormDialog>
   )

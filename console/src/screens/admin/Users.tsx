@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/admin'
 import { api, read, type Schemas } from '../../api/client'
 import { currentUser } from '../../api/session'
 import { Badge, Time } from '../../components/Bits'
@@ -30,33 +31,33 @@ export function Users() {
   })
 
   return (
-    <Card title="Users" lead="Everybody with an account on this instance.">
+    <Card title={texts.users} lead={texts.everybodyWithAnAccountOn}>
       <FilterBar>
-        <FilterField label="Search by name or address" value={search}
+        <FilterField label={texts.searchByNameOrAddress} value={search}
           onChange={(next) => setFilters({ search: next, page: '' })} />
-        <SelectField label="Status" value={status} onChange={(e) => setFilters({ status: e.target.value, page: '' })}>
-          <option value="">all</option>
-          <option value="active">active</option>
-          <option value="suspended">suspended</option>
+        <SelectField label={texts.status} value={status} onChange={(e) => setFilters({ status: e.target.value, page: '' })}>
+          <option value="">{texts.all}</option>
+          <option value="active">{texts.active}</option>
+          <option value="suspended">{texts.suspended}</option>
         </SelectField>
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No user matches">Search for a part of a name or an address.</Empty>
+          <Empty title={texts.noUserMatches}>{texts.searchForAPartOf}</Empty>
         ) : (
           <>
-            <Table label="Users" rows={content} keyOf={(u) => u.uuid} columns={[
-              { title: 'User name', cell: (u) => u.username },
-              { title: 'E-mail address', cell: (u) => u.email, narrow: true },
-              { title: 'Status', cell: (u) => (
+            <Table label={texts.users} rows={content} keyOf={(u) => u.uuid} columns={[
+              { title: texts.userName, cell: (u) => u.username },
+              { title: texts.eMailAddress, cell: (u) => u.email, narrow: true },
+              { title: texts.status, cell: (u) => (
                 <>
                   <Badge tone={u.status === 'active' ? 'success' : 'danger'}>{u.status}</Badge>{' '}
-                  {u.roleId === roles.administrator && <Badge>administrator</Badge>}
+                  {u.roleId === roles.administrator && <Badge>{texts.administrator}</Badge>}
                 </>
               ) },
-              { title: 'Created', cell: (u) => <Time at={u.createdAt} />, narrow: true },
+              { title: texts.created, cell: (u) => <Time at={u.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (u) => (
-                <Menu label={`Actions for ${u.username}`} items={itemsOf(u, (act) => setAsked({ act, user: u }))} />
+                <Menu label={texts.actionsForUsername(u.username)} items={itemsOf(u, (act) => setAsked({ act, user: u }))} />
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}

@@ -1,3 +1,4 @@
+import { texts } from '#texts/admin'
 import { api, read } from '../../api/client'
 import { queries } from '../../queries'
 
@@ -12,32 +13,32 @@ interface Description {
 /** What administrators do to users, in words that say what is lost. */
 export const acts: Record<Act, Description> = {
   suspend: {
-    title: 'Suspend user',
-    loss: 'is signed out everywhere, and their tokens are refused, until you activate them again.',
+    title: texts.suspendUser,
+    loss: texts.isSignedOutEverywhereAnd,
     run: (user) => update(user, { status: 'suspended' }),
   },
-  activate: { title: 'Activate user', loss: 'can sign in again.', run: (user) => update(user, { status: 'active' }) },
+  activate: { title: texts.activateUser, loss: texts.canSignInAgain, run: (user) => update(user, { status: 'active' }) },
   promote: {
-    title: 'Make administrator',
-    loss: 'will reach all organizations and projects, and these pages.',
+    title: texts.makeAdministrator,
+    loss: texts.willReachAllOrganizationsAnd,
     run: (user) => update(user, { is_administrator: true }),
   },
   demote: {
-    title: 'Remove administrator',
-    loss: 'will reach only their own organizations, and not these pages.',
+    title: texts.removeAdministrator,
+    loss: texts.willReachOnlyTheirOwn,
     run: (user) => update(user, { is_administrator: false }),
   },
   removeFactor: {
-    title: 'Remove second factor',
-    loss: 'signs in with the password alone from then on. Their sessions end and a mail tells them. Verify first who asks for it.',
+    title: texts.removeSecondFactor,
+    loss: texts.signsInWithThePassword,
     run: async (user) => {
       await read(api.DELETE('/admin/users/{userUUID}/totp', { params: { path: { userUUID: user } } }))
       await changed()
     },
   },
   remove: {
-    title: 'Delete user',
-    loss: 'loses the account, sessions, tokens and memberships. This cannot be undone. What they created in projects stays.',
+    title: texts.deleteUser,
+    loss: texts.losesTheAccountSessionsTokens,
     run: async (user) => {
       await read(api.DELETE('/users/{userUUID}', { params: { path: { userUUID: user } } }))
       await changed()

@@ -1,5 +1,7 @@
+import { useState } from 'react'
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/advice'
 import { api, inProject, read } from '../../api/client'
 import { Badge, Code } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -10,10 +12,12 @@ import { remedyOf, subjectOf, tableOf, type Finding } from './remedies'
 import css from './Advice.module.css'
 
 const levels = {
-  error: { title: 'Errors', lead: 'Data that is probably private can be reached.', tone: 'danger' },
-  warning: { title: 'Warnings', lead: 'Probably not what you meant.', tone: 'warning' },
-  info: { title: 'Hints', lead: 'Performance and order.', tone: 'neutral' },
+  error: { title: texts.errors, lead: texts.dataThatIsProbablyPrivate, tone: 'danger' },
+  warning: { title: texts.warnings, lead: texts.probablyNotWhatYouMeant, tone: 'warning' },
+  info: { title: texts.hints, lead: texts.performanceAndOrder, tone: 'neutral' },
 } as const
+
+const step = 25 // findings shown at once: some ask for columns of their own
 
 /** Probable security and performance problems of the database. */
 export function Advice() {
@@ -24,13 +28,13 @@ export function Advice() {
   })
 
   return (
-    <Page title="Advice" lead="Probable security and performance problems, found in the database's catalog." actions={
-      <Button busy={query.isFetching} onClick={() => void query.refetch()}>Check again</Button>
+    <Page title={texts.advice} lead={texts.probableSecurityAndPerformanceProblems} actions={
+      <Button busy={query.isFetching} onClick={() => void query.refetch()}>{texts.checkAgain}</Button>
     }>
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="Nothing to mend">
-            Row level security, grants, functions, keys and indexes look as they should. Check again after changes.
+          <Empty title={texts.nothingToMend}>
+            {texts.rowLevelSecurityGrantsFunctions}
           </Empty>
         ) : (
           <>
@@ -47,6 +51,8 @@ export function Advice() {
 
 function Level({ project, level, findings }: { project: string; level: keyof typeof levels; findings: Finding[] }) {
   const { title, lead, tone } = levels[level]
+  const [shown, setShown] = useState(step)
+  const more = Math.min(step, findings.length - shown)
 
   return (
     <section className={css.level} aria-label={title}>
@@ -55,8 +61,9 @@ function Level({ project, level, findings }: { project: string; level: keyof typ
       </h2>
       <p className={css.quiet}>{lead}</p>
       <ul className={css.list}>
-        {findings.map((f) => <FindingItem key={f.code + f.object} project={project} finding={f} />)}
+        {findings.slice(0, shown).map((f) => <FindingItem key={f.code + f.object} project={project} finding={f} />)}
       </ul>
+      {more > 0 && <Button onClick={() => setShown(shown + step)}>{texts.showMore(more)}</Button>}
     </section>
   )
 }
@@ -71,15 +78,15 @@ function FindingItem({ project, finding }: { project: string; finding: Finding }
         <strong className={css.object}>{finding.object}</strong> <Badge>{finding.code}</Badge>
       </p>
       <p>{finding.sentence}</p>
-      {sql !== null && <Code text={sql} label={`SQL for ${finding.object}`} />}
+      {sql !== null && <Code text={sql} label={texts.sqlForObject(finding.object)} />}
       <Row>
         {sql !== null && (
-          <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string} search={{ query: sql } as never}>Open in SQL</ButtonLink>
+          <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string} search={{ query: sql } as never}>{texts.openInSQL}</ButtonLink>
         )}
         {table !== null && (
           <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(table)}/structure` as string}
             search={(tab === 'columns' ? {} : { tab }) as never}>
-            Open {tab}
+            {texts.openTab(tab)}
           </ButtonLink>
         )}
       </Row>

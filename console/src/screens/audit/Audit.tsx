@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/audit'
 import { api, inProject, read } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { FilterBar, FilterField, useFilters, useProject } from '../../components/Filters'
@@ -11,13 +12,13 @@ import { OneEntry } from './OneEntry'
 import css from './Audit.module.css'
 
 const tabs = [
-  { value: 'data', text: 'Data' },
-  { value: 'platform', text: 'Platform' },
+  { value: 'data', text: texts.data },
+  { value: 'platform', text: texts.platform },
 ]
 
 const leads = {
-  data: 'Changes of the project\'s own database, its files and forms. Backups contain this log.',
-  platform: 'Changes around the project, such as keys, backups and members.',
+  data: texts.changesOfTheProjectsOwn,
+  platform: texts.changesAroundTheProjectSuch,
 }
 
 /** Who changed what in a project, and when. */
@@ -44,37 +45,37 @@ export function Audit() {
   const filtered = actor !== '' || action !== '' || from !== '' || to !== ''
 
   return (
-    <Page title="Audit" lead={leads[log]}>
-      <SearchTabs label="Log" current={log} tabs={tabs} />
+    <Page title={texts.audit} lead={leads[log]}>
+      <SearchTabs label={texts.log} current={log} tabs={tabs} />
       <FilterBar>
-        <FilterField label="Actor" value={actor} placeholder="Name, address or UUID"
+        <FilterField label={texts.actor} value={actor} placeholder={texts.nameAddressOrUUID}
           onChange={(next) => setFilters({ actor: next.trim(), page: '' })} />
-        <FilterField label="Operation" value={action} placeholder="createTable"
+        <FilterField label={texts.operation} value={action} placeholder={texts.createTable}
           onChange={(next) => setFilters({ action: next.trim(), page: '' })} />
-        <FilterField label="From" type="date" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
-        <FilterField label="To" type="date" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
+        <FilterField label={texts.from} type="date" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
+        <FilterField label={texts.to} type="date" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title={filtered ? 'No entry matches' : 'No entry yet'}>
-            {filtered ? 'An operation has the name of the API, such as createTable. An actor has to exist.' : 'Every change appears here.'}
+          <Empty title={filtered ? texts.noEntryMatches : texts.noEntryYet}>
+            {filtered ? texts.anOperationHasTheName : texts.everyChangeAppearsHere}
           </Empty>
         ) : (
           <>
-            <Table label="Audit log" rows={content} keyOf={(e) => String(e.seq)} onOpen={(e) => setFilters({ entry: String(e.seq) })}
+            <Table label={texts.auditLog} rows={content} keyOf={(e) => String(e.seq)} onOpen={(e) => setFilters({ entry: String(e.seq) })}
               columns={[
-                { title: 'Time', cell: (e) => <Time at={e.at} /> },
-                { title: 'Actor', cell: actorText },
-                { title: 'Operation', cell: (e) => (
+                { title: texts.time, cell: (e) => <Time at={e.at} /> },
+                { title: texts.actor, cell: actorText },
+                { title: texts.operation, cell: (e) => (
                   <button type="button" className={css.open} onClick={() => setFilters({ entry: String(e.seq) })}>
                     {actionText(e.action)}
                   </button>
                 ) },
-                { title: 'Target', cell: (e) => (
+                { title: texts.target, cell: (e) => (
                   <span className={css.target} title={e.target}>{targetText(e.target ?? '', project, names)}</span>
                 ), narrow: true },
-                { title: 'Fields', cell: (e) => <span className={css.target}>{e.fields?.join(', ')}</span>, narrow: true },
-                { title: 'Client', cell: (e) => e.client, narrow: true },
+                { title: texts.fields, cell: (e) => <span className={css.target}>{e.fields?.join(', ')}</span>, narrow: true },
+                { title: texts.client, cell: (e) => e.client, narrow: true },
               ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
@@ -111,10 +112,10 @@ function useNames(project: string): ReadonlyMap<string, string> {
 function Verification() {
   return (
     <details>
-      <summary>Verify this log</summary>
+      <summary>{texts.verifyThisLog}</summary>
       <Stack>
-        <p>Each entry has a keyed hash of itself and the one before it. On the server, this command checks the chains of all logs:</p>
-        <Code label="command" text="socle audit verify" />
+        <p>{texts.eachEntryHasAKeyed}</p>
+        <Code label={texts.command} text={texts.socleAuditVerify} />
       </Stack>
     </details>
   )

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/audit'
 import { api, read } from '../../api/client'
 import { formatBytes, Time } from '../../components/Bits'
 import { Details } from '../../components/Details'
@@ -28,9 +29,9 @@ export function OneEntry({ project, log, seq, names, onClose, onActor }: {
   const found = query.data?.content.find((e) => e.seq === seq)
 
   return (
-    <Dialog title={found === undefined ? `Entry ${seq}` : actionText(found.action)} open onClose={onClose} side>
+    <Dialog title={found === undefined ? texts.entrySeq(seq) : actionText(found.action)} open onClose={onClose} side>
       <Loaded query={query}>
-        {() => found === undefined ? <Empty title="The log has no such entry">Entries that are older than the log are gone; see which remain in the list.</Empty>
+        {() => found === undefined ? <Empty title={texts.theLogHasNoSuch}>{texts.entriesThatAreOlderThan}</Empty>
           : <Entry project={project} entry={found} names={names} onActor={onActor} />}
       </Loaded>
     </Dialog>
@@ -48,28 +49,28 @@ function Entry({ project, entry: e, names, onActor }: {
 
   return (
     <Details entries={[
-      ['Number', e.seq.toLocaleString()],
-      ['Time', <><Time at={e.at} />, {new Date(e.at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}</>],
-      ['Operation', <code>{e.action}</code>],
-      ['Actor', actor === undefined ? actorText(e) : (
+      [texts.number, e.seq.toLocaleString()],
+      [texts.time, <><Time at={e.at} />, {new Date(e.at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}</>],
+      [texts.operation, <code>{e.action}</code>],
+      [texts.actor, actor === undefined ? actorText(e) : (
         <button type="button" className={css.open} onClick={() => onActor(actor)}>{actorText(e)}</button>
       )],
-      ['Address', e.actorEmail ?? undefined],
-      ['Actor UUID', actor === undefined ? undefined : <code>{actor}</code>],
-      ['By session or token', e.via === undefined ? undefined : <code>{e.via}</code>],
-      ['Client', e.client],
-      ['Project', e.projectName ?? undefined],
-      ['Organization', e.organizationName ?? undefined],
-      ['Target', e.target === undefined ? undefined : named],
-      ['Path', e.target === undefined || named === e.target ? undefined : <code>{e.target}</code>],
-      ['Created', e.created === undefined ? undefined : <>{names.get(e.created)} <code>{e.created}</code></>],
-      ['Fields of the body', e.fields?.join(', ')],
-      ['Received', e.received === undefined ? undefined : formatBytes(e.received)],
-      ['Sent', e.sent === undefined ? undefined : formatBytes(e.sent)],
-      ['Request', e.request === undefined ? undefined : (
+      [texts.address, e.actorEmail ?? undefined],
+      [texts.actorUUID, actor === undefined ? undefined : <code>{actor}</code>],
+      [texts.bySessionOrToken, e.via === undefined ? undefined : <code>{e.via}</code>],
+      [texts.client, e.client],
+      [texts.project, e.projectName ?? undefined],
+      [texts.organization, e.organizationName ?? undefined],
+      [texts.target, e.target === undefined ? undefined : named],
+      [texts.path, e.target === undefined || named === e.target ? undefined : <code>{e.target}</code>],
+      [texts.created, e.created === undefined ? undefined : <>{names.get(e.created)} <code>{e.created}</code></>],
+      [texts.fieldsOfTheBody, e.fields?.join(', ')],
+      [texts.received, e.received === undefined ? undefined : formatBytes(e.received)],
+      [texts.sent, e.sent === undefined ? undefined : formatBytes(e.sent)],
+      [texts.request, e.request === undefined ? undefined : (
         <Link to={`/projects/${project}/requests` as string} search={{ request: e.request } as never}>{e.request}</Link>
       )],
-      ['Hash', <code>{e.hash}</code>],
+      [texts.hash, <code>{e.hash}</code>],
     ]} />
   )
 }

@@ -1,5 +1,6 @@
 /** What an entry of the audit log says in words. */
 
+import { texts } from '#texts/audit'
 import type { Schemas } from '../../api/client'
 
 export type AuditEntry = Schemas['AuditEntry']
@@ -19,7 +20,7 @@ export function actorText(e: Pick<AuditEntry, 'actor' | 'actorName' | 'actorEmai
   if (e.actorName) return e.actorName
   if (e.actorEmail) return e.actorEmail
 
-  return e.actor === undefined ? 'the server' : `deleted user ${e.actor.slice(0, 8)}`
+  return e.actor === undefined ? texts.theServer : `deleted user ${e.actor.slice(0, 8)}`
 }
 
 /** Returns the start of a day, or of the day after it, in the person's zone. */

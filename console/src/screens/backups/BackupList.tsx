@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { Badge, formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -40,7 +41,7 @@ export function BackupList({ project }: { project: string }) {
   })
   const make = (
     <Button needs="createBackup" look="primary" busy={create.isPending} onClick={() => create.mutate(crypto.randomUUID())}>
-      Create backup
+      {texts.createBackup}
     </Button>
   )
 
@@ -48,33 +49,33 @@ export function BackupList({ project }: { project: string }) {
     <>
       <Row>
         {make}
-        <Button needs="importBackup" onClick={() => setImports(true)}>Import backup</Button>
+        <Button needs="importBackup" onClick={() => setImports(true)}>{texts.importBackup}</Button>
       </Row>
       {create.error !== null && <FailureNote error={create.error} />}
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No backup yet" action={make}>Create one now, and a schedule for those to come.</Empty>
+          <Empty title={texts.noBackupYet} action={make}>{texts.createOneNowAndA}</Empty>
         ) : (
           <>
-            <Table label="Backups" rows={content} keyOf={(b) => b.uuid} onOpen={(b) => setFilters({ backup: b.uuid })}
+            <Table label={texts.backups} rows={content} keyOf={(b) => b.uuid} onOpen={(b) => setFilters({ backup: b.uuid })}
               columns={[
-                { title: 'Made', cell: (b) => (
+                { title: texts.made, cell: (b) => (
                   <button type="button" className={css.open} onClick={() => setFilters({ backup: b.uuid })}>
-                    {b.startedAt === null ? 'waiting' : <Time at={b.startedAt} />}
+                    {b.startedAt === null ? texts.waiting : <Time at={b.startedAt} />}
                   </button>
                 ) },
-                { title: 'State', cell: (b) => <BackupState backup={b} details={metadata.details[b.uuid]} /> },
-                { title: 'Proof', cell: (b) => <Proof backup={b} details={metadata.details[b.uuid]} /> },
-                { title: 'By', cell: (b) => originOf(metadata.details[b.uuid]), narrow: true },
-                { title: 'Took', cell: (b) => durationText(b.startedAt, b.completedAt), align: 'right', narrow: true },
-                { title: 'Size', cell: (b) => sizeOf(metadata.details[b.uuid]), align: 'right', narrow: true },
-                { title: 'Actions', align: 'right', cell: (b) => (
-                  <Menu label="Actions for this backup" items={[
-                    { text: 'Restore backup', disabled: b.status !== 'completed', needs: 'restoreBackup',
+                { title: texts.state, cell: (b) => <BackupState backup={b} details={metadata.details[b.uuid]} /> },
+                { title: texts.proof, cell: (b) => <Proof backup={b} details={metadata.details[b.uuid]} /> },
+                { title: texts.by, cell: (b) => originOf(metadata.details[b.uuid]), narrow: true },
+                { title: texts.took, cell: (b) => durationText(b.startedAt, b.completedAt), align: 'right', narrow: true },
+                { title: texts.size, cell: (b) => sizeOf(metadata.details[b.uuid]), align: 'right', narrow: true },
+                { title: texts.actions, align: 'right', cell: (b) => (
+                  <Menu label={texts.actionsForThisBackup} items={[
+                    { text: texts.restoreBackup, disabled: b.status !== 'completed', needs: 'restoreBackup',
                       onSelect: () => setAct({ kind: 'restore', backup: b }) },
-                    { text: 'Download backup', disabled: b.status !== 'completed', needs: 'downloadBackup',
+                    { text: texts.downloadBackup, disabled: b.status !== 'completed', needs: 'downloadBackup',
                       onSelect: () => setAct({ kind: 'download', backup: b }) },
-                    { text: 'Delete backup', danger: true, needs: 'deleteBackup',
+                    { text: texts.deleteBackup, danger: true, needs: 'deleteBackup',
                       onSelect: () => setAct({ kind: 'delete', backup: b }) },
                   ]} />
                 ) },
@@ -106,8 +107,8 @@ export function BackupState({ backup, details }: { backup: Backup; details: Back
   return (
     <>
       <Badge tone={tones[backup.status]}>{backup.status}</Badge>
-      {isActive(backup.status) && <progress className={css.progress} aria-label="Backup under way" />}
-      {details !== undefined && details.waitingFor !== '' && <span className={css.note}> waits for {details.waitingFor}</span>}
+      {isActive(backup.status) && <progress className={css.progress} aria-label={texts.backupUnderWay} />}
+      {details !== undefined && details.waitingFor !== '' && <span className={css.note}>{texts.waitsForWaitingFor(details.waitingFor)}</span>}
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { Copyable, formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -42,42 +43,42 @@ export function BackupSheet({ project, uuid, onAct, onClose }: {
   }
 
   return (
-    <Dialog title="Backup" open onClose={onClose} side>
+    <Dialog title={texts.backup} open onClose={onClose} side>
       <Loaded query={query}>
         {({ content: b, metadata: d }) => (
           <Stack>
             <Row>
               <Button needs="restoreBackup" look="primary" disabled={b.status !== 'completed'} onClick={() => onAct('restore', b)}>
-                Restore backup
+                {texts.restoreBackup}
               </Button>
               <Button needs="verifyBackup" disabled={b.status !== 'completed' || proves(d.triedAt)} busy={verify.isPending}
                 onClick={() => verify.mutate(undefined, {
                   onSuccess: () => void queries.invalidateQueries({ queryKey: ['backups', project] }),
                 })}>
-                {proves(d.triedAt) ? 'Proving…' : 'Prove backup'}
+                {proves(d.triedAt) ? texts.proving : texts.proveBackup}
               </Button>
               <Button needs="downloadBackup" disabled={b.status !== 'completed'} onClick={() => onAct('download', b)}>
-                Download backup
+                {texts.downloadBackup}
               </Button>
-              <Button needs="deleteBackup" look="danger" onClick={() => onAct('delete', b)}>Delete backup</Button>
+              <Button needs="deleteBackup" look="danger" onClick={() => onAct('delete', b)}>{texts.deleteBackup}</Button>
             </Row>
             {verify.error !== null && <FailureNote error={verify.error} />}
             <Details entries={[
-              ['State', <BackupState backup={b} details={d} />],
-              ['Failure', b.error === '' ? undefined : b.error],
-              ['Begun', b.startedAt === null ? 'not yet' : <Time at={b.startedAt} />],
-              ['Took', durationText(b.startedAt, b.completedAt)],
-              ['Made by', originOf(d)],
-              ['Size of the dump', d.size === null ? undefined : formatBytes(d.size)],
-              ['Proof', b.status === 'completed' ? <Proof backup={b} details={d} /> : undefined],
-              ['Proven', d.provenAt === null ? undefined : <Time at={d.provenAt} />],
-              ['Last attempt', d.triedAt === null ? undefined : <Time at={d.triedAt} />],
-              ['Why it failed', d.proofError === '' ? undefined : d.proofError],
-              ['UUID', <Copyable value={b.uuid} label="UUID" />],
+              [texts.state, <BackupState backup={b} details={d} />],
+              [texts.failure, b.error === '' ? undefined : b.error],
+              [texts.begun, b.startedAt === null ? texts.notYet : <Time at={b.startedAt} />],
+              [texts.took, durationText(b.startedAt, b.completedAt)],
+              [texts.madeBy, originOf(d)],
+              [texts.sizeOfTheDump, d.size === null ? undefined : formatBytes(d.size)],
+              [texts.proof, b.status === 'completed' ? <Proof backup={b} details={d} /> : undefined],
+              [texts.proven, d.provenAt === null ? undefined : <Time at={d.provenAt} />],
+              [texts.lastAttempt, d.triedAt === null ? undefined : <Time at={d.triedAt} />],
+              [texts.whyItFailed, d.proofError === '' ? undefined : d.proofError],
+              ['UUID', <Copyable value={b.uuid} label={texts.uuid} />],
             ]} />
             {d.warnings.length > 0 && (
               <div className={css.warning}>
-                <b>A restore cannot recover</b>
+                <b>{texts.aRestoreCannotRecover}</b>
                 <ul className={css.missing}>{d.warnings.map((w) => <li key={w}>{w}</li>)}</ul>
               </div>
             )}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { Card, Page } from '../../components/Page'
 import { useFilters, useProject } from '../../components/Filters'
@@ -9,9 +10,9 @@ import { Restores } from './Restores'
 import { Schedule } from './Schedule'
 
 const tabs = [
-  { value: 'backups', text: 'Backups' },
-  { value: 'schedule', text: 'Schedule' },
-  { value: 'restores', text: 'Restores' },
+  { value: 'backups', text: texts.backups },
+  { value: 'schedule', text: texts.schedule },
+  { value: 'restores', text: texts.restores },
 ]
 
 /** Backups of a project, their schedule, and restores. */
@@ -21,10 +22,10 @@ export function Backups() {
   const current = tabs.some((t) => t.value === tab) ? tab : 'backups'
 
   return (
-    <Page title="Backups" lead={<LastProof project={project} />}>
-      <SearchTabs label="Backups" current={current} tabs={tabs} />
+    <Page title={texts.backups} lead={<LastProof project={project} />}>
+      <SearchTabs label={texts.backups} current={current} tabs={tabs} />
       {current === 'backups' && <BackupList project={project} />}
-      {current === 'schedule' && <Card title="Schedule"><Schedule project={project} /></Card>}
+      {current === 'schedule' && <Card title={texts.schedule}><Schedule project={project} /></Card>}
       {current === 'restores' && <Restores project={project} />}
     </Page>
   )
@@ -39,11 +40,11 @@ function LastProof({ project }: { project: string }) {
     })),
     refetchInterval: 15_000,
   })
-  if (query.data === undefined) return 'Database, files and forms of the project, restored as a test to prove them.'
+  if (query.data === undefined) return texts.databaseFilesAndFormsOf
 
   const { content, metadata } = query.data
   const proven = content.find((b) => metadata.details[b.uuid]?.provenAt)
-  if (proven === undefined) return 'No backup is proven. A proof restores a backup into a temporary database.'
+  if (proven === undefined) return texts.noBackupIsProvenA
 
-  return <>The newest proven backup has the state of <Time at={proven.startedAt} />.</>
+  return <>{texts.theNewestProvenBackupHas(<Time at={proven.startedAt} />)}</>
 }

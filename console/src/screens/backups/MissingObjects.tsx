@@ -1,3 +1,4 @@
+import { texts } from '#texts/backups'
 import type { Schemas } from '../../api/client'
 import css from './Backups.module.css'
 
@@ -7,7 +8,7 @@ export function MissingObjects({ missing }: { missing: Schemas['Missing'][] }) {
 
   return (
     <div className={css.warning}>
-      <b>PostgreSQL did not create these objects again</b>
+      <b>{texts.postgreSQLDidNotCreateThese}</b>
       <ul className={css.missing}>
         {missing.map((m) => (
           <li key={m.object + m.statement}>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { timeAgo, Time } from '../../components/Bits'
 import { FormDialog } from '../../components/Dialog'
@@ -37,25 +38,25 @@ export function RestoreWizard({ project, backup, onClose }: { project: string; b
   }
 
   return (
-    <FormDialog title="Restore backup" open onClose={onClose} action="Restore backup" danger={target === 'in_place'}
+    <FormDialog title={texts.restoreBackup} open onClose={onClose} action={texts.restoreBackup} danger={target === 'in_place'}
       disabled={!ready} onSubmit={restore}>
-      <p>The state of <Time at={backup.startedAt} />, with database, files and forms.</p>
+      <p>{texts.theStateOfWithDatabase(<Time at={backup.startedAt} />)}</p>
       <fieldset className={css.choices}>
-        <legend>Restore it</legend>
-        <Choice checked={target === 'new'} onChoose={() => setTarget('new')} title="As a new project"
-          text="This project stays as it is. Look at the result first." />
-        <Choice checked={target === 'in_place'} onChoose={() => setTarget('in_place')} title="In place of this project's data"
-          text="Requests wait for a moment while the data is replaced. Needs the role of owner." />
+        <legend>{texts.restoreIt}</legend>
+        <Choice checked={target === 'new'} onChoose={() => setTarget('new')} title={texts.asANewProject}
+          text={texts.thisProjectStaysAsIt} />
+        <Choice checked={target === 'in_place'} onChoose={() => setTarget('in_place')} title={texts.inPlaceOfThisProjects}
+          text={texts.requestsWaitForAMoment} />
       </fieldset>
       {target === 'new' ? (
-        <TextField label="Name of the new project" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+        <TextField label={texts.nameOfTheNewProject} required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
       ) : (
         <>
           <Losses project={project} backup={backup} />
-          <CheckField label="Restore although some objects are missing" checked={allowsMissing}
-            hint="PostgreSQL may not create all objects again. Otherwise the restore then fails, and nothing changes."
+          <CheckField label={texts.restoreAlthoughSomeObjectsAre} checked={allowsMissing}
+            hint={texts.postgreSQLMayNotCreateAll}
             onChange={(e) => setAllowsMissing(e.target.checked)} />
-          <TextField label={`Type ${projectName ?? 'the name of the project'} to confirm`} value={typed} autoComplete="off"
+          <TextField label={texts.typeProjectNameToConfirm(projectName ?? texts.theNameOfTheProject)} value={typed} autoComplete="off"
             onChange={(e) => setTyped(e.target.value)} />
         </>
       )}
@@ -95,17 +96,17 @@ function Losses({ project, backup }: { project: string; backup: Backup }) {
 
   return (
     <div className={css.warning}>
-      <p><b>What changed since the backup{since !== '' && `, ${timeAgo(new Date(since))},`} is lost</b></p>
-      {imported && <p>This backup was imported, so its data may be much older. Everything that it does not have is lost.</p>}
+      <p><b>{texts.whatChangedSinceTheBackup(since !== '' && `, ${timeAgo(new Date(since))},`)}</b></p>
+      {imported && <p>{texts.thisBackupWasImportedSo}</p>}
       <Loaded query={query} rows={2}>
-        {(losses) => losses.length === 0 ? <p>None are recorded by the request and audit logs. SQL connections are not in them.</p> : (
+        {(losses) => losses.length === 0 ? <p>{texts.noneAreRecordedByThe}</p> : (
           <>
             <ul className={css.losses}>{losses.map((l) => <li key={l.text}>{lossText(l)}</li>)}</ul>
-            <p>So are files uploaded and rows written by SQL connections since then.</p>
+            <p>{texts.soAreFilesUploadedAnd}</p>
           </>
         )}
       </Loaded>
-      <p>The present data is kept for a week, and the restore can be undone until then.</p>
+      <p>{texts.thePresentDataIsKept}</p>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -40,7 +41,7 @@ export function Restores({ project }: { project: string }) {
     <>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No restore yet">Open a backup to restore it, in place or as a new project.</Empty>
+          <Empty title={texts.noRestoreYet}>{texts.openABackupToRestore}</Empty>
         ) : (
           <>
             {content.map((r) => (
@@ -52,18 +53,17 @@ export function Restores({ project }: { project: string }) {
         )}
       </Loaded>
       {asked?.kind === 'undo' && (
-        <Confirm title="Undo the restore" open onClose={() => setAsked(null)} action="Undo restore" name="undo"
+        <Confirm title={texts.undoTheRestore} open onClose={() => setAsked(null)} action={texts.undoRestore} name="undo"
           onSubmit={() => act('undo', asked.restore)}>
           <p>
-            The project gets the data from before the restore again. The restored data, with all changes since{' '}
-            <Time at={asked.restore.completedAt} />, is kept for a week.
+            {texts.theProjectGetsTheData(<Time at={asked.restore.completedAt} />)}
           </p>
         </Confirm>
       )}
       {asked?.kind === 'discard' && (
-        <Confirm title="Discard the kept data" open onClose={() => setAsked(null)} action="Discard data" name="discard"
+        <Confirm title={texts.discardTheKeptData} open onClose={() => setAsked(null)} action={texts.discardData} name="discard"
           onSubmit={() => act('discard', asked.restore)}>
-          <p>The database and files that are kept from this restore are lost, and it can no longer be undone. The present data remains.</p>
+          <p>{texts.theDatabaseAndFilesThat}</p>
         </Confirm>
       )}
     </>
@@ -80,33 +80,31 @@ function RestoreCard({ project, restore: r, onAct }: {
   const kept = r.keptUntil !== null && Date.parse(r.keptUntil) > Date.now()
 
   return (
-    <Card title={r.target === 'new' ? 'Into a new project' : 'In place'} lead={
-      <>
+    <Card title={r.target === 'new' ? texts.intoANewProject : texts.inPlace} lead={<>
         <Badge tone={tones[r.status]}>{r.status}</Badge>{' '}
-        {isActive(r.status) && <progress className={css.progress} aria-label="Restore under way" />}{' '}
+        {isActive(r.status) && <progress className={css.progress} aria-label={texts.restoreUnderWay} />}{' '}
         <Time at={r.createdAt} />
-        {r.startedAt !== null && `, took ${durationText(r.startedAt, r.completedAt)}`}
-        {r.undoneAt !== null && <>, undone <Time at={r.undoneAt} /></>}
-      </>
-    } actions={kept && (
+        {r.startedAt !== null && texts.tookStartedAt(durationText(r.startedAt, r.completedAt))}
+        {r.undoneAt !== null && <>{texts.undoneTime(<Time at={r.undoneAt} />)}</>}
+      </>} actions={kept && (
       <Row>
-        {r.undoneAt === null && <Button needs="undoRestore" onClick={() => onAct('undo')}>Undo restore</Button>}
+        {r.undoneAt === null && <Button needs="undoRestore" onClick={() => onAct('undo')}>{texts.undoRestore}</Button>}
         <Button needs="deleteRestore" look="danger" onClick={() => onAct('discard')}>
-          {r.undoneAt === null ? 'Discard former data' : 'Discard restored data'}
+          {r.undoneAt === null ? texts.discardFormerData : texts.discardRestoredData}
         </Button>
       </Row>
     )}>
       {r.error !== '' && <p className={css.warning}>{r.error}</p>}
       {kept && (
         <p className={css.note}>
-          {r.undoneAt === null ? 'The former data' : 'The restored data'} is kept beside the present one, and deleted <Time at={r.keptUntil} />.
+          {texts.isKeptBesideThePresent(r.undoneAt === null ? texts.theFormerData : texts.theRestoredData, <Time at={r.keptUntil} />)}
         </p>
       )}
       {r.target === 'new' && r.status === 'completed' && r.projectUuid !== project && (
-        <p><Link to={`/projects/${r.projectUuid}` as string}>Open the new project</Link></p>
+        <p><Link to={`/projects/${r.projectUuid}` as string}>{texts.openTheNewProject}</Link></p>
       )}
       <p>
-        <Link to={`/projects/${project}/backups` as string} search={{ backup: r.backupUuid } as never}>Show the backup</Link>
+        <Link to={`/projects/${project}/backups` as string} search={{ backup: r.backupUuid } as never}>{texts.showTheBackup}</Link>
       </p>
       <MissingObjects missing={r.missing} />
     </Card>

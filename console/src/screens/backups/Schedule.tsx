@@ -1,5 +1,6 @@
 import { useState, type FormEvent } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/backups'
 import { api, read, type Schemas } from '../../api/client'
 import { ApiError } from '../../api/failure'
 import { Time } from '../../components/Bits'
@@ -40,7 +41,7 @@ export function Schedule({ project }: { project: string }) {
 }
 
 const keeps = ['keepLast', 'keepDaily', 'keepWeekly', 'keepMonthly'] as const
-const keepLabels = { keepLast: 'Newest', keepDaily: 'Days', keepWeekly: 'Weeks', keepMonthly: 'Months' }
+const keepLabels = { keepLast: texts.newest, keepDaily: texts.days, keepWeekly: texts.weeks, keepMonthly: texts.months }
 const defaults = { keepLast: 3, keepDaily: 7, keepWeekly: 4, keepMonthly: 6 }
 
 function ScheduleForm({ project, schedule }: { project: string; schedule: BackupSchedule | null }) {
@@ -68,7 +69,7 @@ function ScheduleForm({ project, schedule }: { project: string; schedule: Backup
         },
       }))
       await queries.invalidateQueries({ queryKey: ['backup-schedule', project] })
-      toast('The schedule is saved.')
+      toast(texts.theScheduleIsSaved)
     } catch (error) {
       setFailure(error)
     } finally {
@@ -79,21 +80,21 @@ function ScheduleForm({ project, schedule }: { project: string; schedule: Backup
   return (
     <form onSubmit={(e) => void save(e)}>
       <Stack>
-        <p>{schedule === null ? 'Backups are made by hand only.' : <>The next backup is due <Time at={schedule.nextRunAt} />.</>}</p>
-        <SelectField label="Make a backup" value={own ? 'own' : cron} onChange={(e) => {
+        <p>{schedule === null ? texts.backupsAreMadeByHand : <>{texts.theNextBackupIsDue(<Time at={schedule.nextRunAt} />)}</>}</p>
+        <SelectField label={texts.makeABackup} value={own ? 'own' : cron} onChange={(e) => {
           setOwn(e.target.value === 'own')
           if (e.target.value !== 'own') setCron(e.target.value)
         }}>
           {presets.map((p) => <option key={p} value={p}>{cronText(p)}</option>)}
-          <option value="own">By a cron expression</option>
+          <option value="own">{texts.byACronExpression}</option>
         </SelectField>
         {own && (
-          <TextField label="Cron expression" required value={cron} spellCheck={false} onChange={(e) => setCron(e.target.value)}
-            hint={`Minute, hour, day of the month, month, day of the week: ${cronText(cron)}`} />
+          <TextField label={texts.cronExpression} required value={cron} spellCheck={false} onChange={(e) => setCron(e.target.value)}
+            hint={texts.minuteHourDayOfThe(cronText(cron))} />
         )}
-        <TextField label="Time zone" required value={zone} onChange={(e) => setZone(e.target.value)} />
+        <TextField label={texts.timeZone} required value={zone} onChange={(e) => setZone(e.target.value)} />
         <fieldset className={css.choices}>
-          <legend>Keep scheduled backups</legend>
+          <legend>{texts.keepScheduledBackups}</legend>
           <div className={css.four}>
             {keeps.map((k) => (
               <TextField key={k} label={keepLabels[k]} type="number" min={0} max={1000} required value={kept[k] ?? ''}
@@ -101,32 +102,31 @@ function ScheduleForm({ project, schedule }: { project: string; schedule: Backup
             ))}
           </div>
           <p className={css.note}>
-            A backup is kept while one of the rules keeps it: it is among the newest, or the newest one of its day, week or month.
-            The last proven one is always kept. All zero keeps all.
+            {texts.aBackupIsKeptWhile}
           </p>
         </fieldset>
-        <CheckField label="Prove each backup" checked={prove} onChange={(e) => setProve(e.target.checked)}
-          hint="Restores it into a temporary database and compares." />
-        <TextField label="Prove the newest one again after days" type="number" min={0} max={365} required value={days}
-          hint="0 for never." onChange={(e) => setDays(e.target.value)} />
+        <CheckField label={texts.proveEachBackup} checked={prove} onChange={(e) => setProve(e.target.checked)}
+          hint={texts.restoresItIntoATemporary} />
+        <TextField label={texts.proveTheNewestOneAgain} type="number" min={0} max={365} required value={days}
+          hint={texts.zeroForNever} onChange={(e) => setDays(e.target.value)} />
         {failure !== null && <FailureNote error={failure} />}
         <Row>
           <Button needs="updateBackupSchedule" type="submit" look="primary" busy={busy}>
-            {schedule === null ? 'Create schedule' : 'Save schedule'}
+            {schedule === null ? texts.createSchedule : texts.saveSchedule}
           </Button>
           {schedule !== null && (
             <Button needs="deleteBackupSchedule" look="danger" onClick={() => setAsks(true)}>
-              Delete schedule
+              {texts.deleteSchedule}
             </Button>
           )}
         </Row>
       </Stack>
       {asks && (
-        <Confirm title="Delete the schedule" open onClose={() => setAsks(false)} action="Delete schedule" onSubmit={async () => {
+        <Confirm title={texts.deleteTheSchedule} open onClose={() => setAsks(false)} action={texts.deleteSchedule} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/backup-schedule', { params }))
           await queries.invalidateQueries({ queryKey: ['backup-schedule', project] })
         }}>
-          <p>No more backups are made by themselves. Existing ones remain until they are deleted.</p>
+          <p>{texts.noMoreBackupsAreMade}</p>
         </Confirm>
       )}
     </form>

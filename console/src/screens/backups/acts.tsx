@@ -1,6 +1,7 @@
 /** Dialogs of what a person does with a backup. */
 
 import { useRef, useState } from 'react'
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 import { formatBytes, Time } from '../../components/Bits'
 import { Confirm, FormDialog } from '../../components/Dialog'
@@ -25,8 +26,8 @@ export function DeleteBackup({ project, backup, onClose }: Props & { backup: Bac
   }
 
   return (
-    <Confirm title="Delete this backup" open onClose={onClose} action="Delete backup" name="delete" onSubmit={remove}>
-      <p>The state of the project from <Time at={backup.startedAt} /> can no longer be restored from it. This cannot be undone.</p>
+    <Confirm title={texts.deleteThisBackup} open onClose={onClose} action={texts.deleteBackup} name="delete" onSubmit={remove}>
+      <p>{texts.theStateOfTheProject(<Time at={backup.startedAt} />)}</p>
     </Confirm>
   )
 }
@@ -45,30 +46,30 @@ export function DownloadBackup({ project, backup, onClose }: Props & { backup: B
     })
     const day = (backup.startedAt ?? '').slice(0, 10)
     saveAs(bytes, `backup-${day}.tar${protection === 'none' ? '' : '.age'}`)
-    toast(`The backup is downloaded, ${formatBytes(bytes.size)}.`)
+    toast(texts.theBackupIsDownloadedCount(formatBytes(bytes.size)))
   }
 
   return (
-    <FormDialog title="Download backup" open onClose={onClose} action="Download backup" onSubmit={save}
+    <FormDialog title={texts.downloadBackup} open onClose={onClose} action={texts.downloadBackup} onSubmit={save}
       disabled={(protection === 'passphrase' && secret.length < 12) || (protection === 'recipient' && secret === '')}>
-      <p>One archive with the database, the files and the forms. It can be imported here or by another Socle.</p>
-      <SelectField label="Protection" value={protection} onChange={(e) => {
+      <p>{texts.oneArchiveWithTheDatabase}</p>
+      <SelectField label={texts.protection} value={protection} onChange={(e) => {
         setProtection(e.target.value as Protection)
         setSecret('')
       }}>
-        <option value="passphrase">Passphrase</option>
-        <option value="recipient">Only for another Socle (age key)</option>
-        <option value="none">None</option>
+        <option value="passphrase">{texts.passphrase}</option>
+        <option value="recipient">{texts.onlyForAnotherSocleAge}</option>
+        <option value="none">{texts.none}</option>
       </SelectField>
       {protection === 'passphrase' && (
-        <TextField label="Passphrase" type="password" minLength={12} autoComplete="new-password" value={secret}
-          hint="At least 12 characters. Without it, nobody can read the archive." onChange={(e) => setSecret(e.target.value)} />
+        <TextField label={texts.passphrase} type="password" minLength={12} autoComplete="new-password" value={secret}
+          hint={texts.atLeastTwelveCharactersWithout} onChange={(e) => setSecret(e.target.value)} />
       )}
       {protection === 'recipient' && (
-        <TextField label="Key of the other Socle" value={secret} placeholder="age1…" spellCheck={false}
-          hint="GET /backups/recipient tells it there." onChange={(e) => setSecret(e.target.value.trim())} />
+        <TextField label={texts.keyOfTheOtherSocle} value={secret} placeholder={texts.age1} spellCheck={false}
+          hint={texts.getBackupsRecipientTellsIt} onChange={(e) => setSecret(e.target.value.trim())} />
       )}
-      {protection === 'none' && <p className={css.warning}>Whoever gets the archive can read all data of the project.</p>}
+      {protection === 'none' && <p className={css.warning}>{texts.whoeverGetsTheArchiveCan}</p>}
     </FormDialog>
   )
 }
@@ -93,7 +94,7 @@ export function ImportBackup({ project, onClose }: Props) {
           ...(passphrase !== '' && { 'X-Passphrase': passphrase }),
         },
       })
-      toast('The backup is imported.')
+      toast(texts.theBackupIsImported)
       await queries.invalidateQueries({ queryKey: ['backups', project] })
     } finally {
       setSent(null)
@@ -101,23 +102,23 @@ export function ImportBackup({ project, onClose }: Props) {
   }
 
   return (
-    <FormDialog title="Import backup" open action="Import backup" disabled={file === null} onSubmit={send} onClose={() => {
+    <FormDialog title={texts.importBackup} open action={texts.importBackup} disabled={file === null} onSubmit={send} onClose={() => {
       controller.current?.abort()
       onClose()
     }}>
-      <p>The archive becomes a backup of this project. Nothing changes until you restore it.</p>
-      <Field label="Archive">
+      <p>{texts.theArchiveBecomesABackup}</p>
+      <Field label={texts.archive}>
         {(slot) => (
           <input {...slot} type="file" className={inputClass} accept=".tar,.age,application/x-tar"
             onChange={(e) => setFile(e.target.files?.[0] ?? null)} />
         )}
       </Field>
-      <TextField label="Passphrase" type="password" autoComplete="off" value={passphrase}
-        hint="Empty if the archive has none, or is encrypted for this Socle." onChange={(e) => setPassphrase(e.target.value)} />
+      <TextField label={texts.passphrase} type="password" autoComplete="off" value={passphrase}
+        hint={texts.emptyIfTheArchiveHas} onChange={(e) => setPassphrase(e.target.value)} />
       {sent !== null && file !== null && (
         <div role="status">
-          <progress className={css.wide} aria-label="Progress of the import" max={file.size} value={sent} />
-          <span>{sent < file.size ? `${formatBytes(sent)} of ${formatBytes(file.size)}` : 'The server checks the archive.'}</span>
+          <progress className={css.wide} aria-label={texts.progressOfTheImport} max={file.size} value={sent} />
+          <span>{sent < file.size ? texts.sentOfCount(formatBytes(sent), formatBytes(file.size)) : texts.theServerChecksTheArchive}</span>
         </div>
       )}
     </FormDialog>

@@ -1,5 +1,6 @@
 /** What a backup or restore says in words. */
 
+import { texts } from '#texts/backups'
 import type { Schemas } from '../../api/client'
 
 export type Backup = Schemas['Backup']
@@ -16,9 +17,9 @@ export function isActive(status: Backup['status'] | Restore['status']): boolean 
 /** Returns the proof of a backup: whether a restore of it succeeded. */
 export function proofOf(b: Backup, d: BackupDetails | undefined): { text: string; tone: Tone } {
   if (b.status !== 'completed' || d === undefined) return { text: '', tone: 'neutral' }
-  if (d.proofError !== '') return { text: 'proof failed', tone: 'danger' }
-  if (d.provenAt === null) return { text: 'not proven', tone: 'warning' }
-  if (d.missing.length > 0) return { text: `proven, ${d.missing.length} missing`, tone: 'warning' }
+  if (d.proofError !== '') return { text: texts.proofFailed, tone: 'danger' }
+  if (d.provenAt === null) return { text: texts.notProven, tone: 'warning' }
+  if (d.missing.length > 0) return { text: texts.provenCountMissing(d.missing.length), tone: 'warning' }
 
   return { text: 'proven', tone: 'success' }
 }
@@ -27,7 +28,7 @@ export function proofOf(b: Backup, d: BackupDetails | undefined): { text: string
 export function originOf(d: BackupDetails | undefined): string {
   if (d === undefined) return ''
   if (d.origin === 'imported') return 'imported'
-  if (d.before !== null) return `before ${d.before}`
+  if (d.before !== null) return texts.before(d.before)
 
   return d.scheduled ? 'schedule' : 'request'
 }
@@ -37,10 +38,10 @@ export function durationText(from: string | null, to: string | null, now = Date.
   if (from === null) return ''
 
   const seconds = Math.max(0, Math.round(((to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000))
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return seconds < 60 ? `${seconds} s` : texts.secondsMinSeconds2S(Math.floor(seconds / 60), seconds % 60)
 }
 
-const weekdays = ['Sundays', 'Mondays', 'Tuesdays', 'Wednesdays', 'Thursdays', 'Fridays', 'Saturdays']
+const weekdays = [texts.sundays, texts.mondays, texts.tuesdays, texts.wednesdays, texts.thursdays, texts.fridays, texts.saturdays]
 
 /** Says a simple cron expression in words; others as they are. */
 export function cronText(cron: string): string {
@@ -48,8 +49,8 @@ export function cronText(cron: string): string {
   if (!match) return cron
 
   const [, minute, hour, , , weekday] = match
-  if (hour === '*') return weekday === '*' ? `every hour at minute ${minute}` : cron
+  if (hour === '*') return weekday === '*' ? texts.everyHourAtMinute(String(minute)) : cron
 
   const at = `${hour!.padStart(2, '0')}:${minute!.padStart(2, '0')}`
-  return weekday === '*' ? `every day at ${at}` : `${weekdays[Number(weekday)]} at ${at}`
+  return weekday === '*' ? texts.everyDayAt(at) : texts.weekdaysAt(String(weekdays[Number(weekday)]), at)
 }

@@ -1,5 +1,6 @@
 /** What a restore in place would lose: counts of what was made since the backup. */
 
+import { texts } from '#texts/backups'
 import { api, inProject, read } from '../../api/client'
 
 const sample = 100 // the largest page of the API
@@ -22,7 +23,7 @@ export async function lossesSince(project: string, since: string): Promise<Loss[
 /** Returns a loss as "at least 100 new users". */
 export function lossText(l: Loss): string {
   const [one, many] = l.text.split('|')
-  return `${l.atLeast ? 'at least ' : ''}${l.count.toLocaleString()} ${l.count === 1 ? one : many}`
+  return `${l.atLeast ? texts.atLeast : ''}${l.count.toLocaleString()} ${l.count === 1 ? one : many}`
 }
 
 async function changesSince(project: string, from: string): Promise<Loss> {
@@ -30,7 +31,7 @@ async function changesSince(project: string, from: string): Promise<Loss> {
     params: { path: { projectUUID: project }, query: { log: 'data', from, limit: 1 } },
   }))
 
-  return { text: 'change by members in the audit log|changes by members in the audit log', count: metadata.total, atLeast: false }
+  return { text: texts.changeByMembersInThe, count: metadata.total, atLeast: false }
 }
 
 async function usersSince(project: string, from: string): Promise<Loss> {
@@ -39,7 +40,7 @@ async function usersSince(project: string, from: string): Promise<Loss> {
   }))
   const count = content.filter((u) => Date.parse(u.createdAt) >= Date.parse(from)).length
 
-  return { text: 'new user|new users', count, atLeast: count === sample }
+  return { text: texts.newUserNewUsers, count, atLeast: count === sample }
 }
 
 async function writesSince(project: string, from: string): Promise<Loss> {
@@ -53,7 +54,7 @@ async function writesSince(project: string, from: string): Promise<Loss> {
     atLeast ||= metadata.next !== null
   }
 
-  return { text: 'request that wrote rows|requests that wrote rows', count, atLeast }
+  return { text: texts.requestThatWroteRowsRequests, count, atLeast }
 }
 
 async function responsesSince(project: string, from: string): Promise<Loss> {
@@ -65,5 +66,5 @@ async function responsesSince(project: string, from: string): Promise<Loss> {
     return metadata.total
   }))
 
-  return { text: 'form response|form responses', count: totals.reduce((sum, n) => sum + n, 0), atLeast: forms.length > 20 }
+  return { text: texts.formResponseFormResponses, count: totals.reduce((sum, n) => sum + n, 0), atLeast: forms.length > 20 }
 }

@@ -1,4 +1,5 @@
 import { useMemo, useRef } from 'react'
+import { texts } from '#texts/diagram'
 import { Button, ButtonLink, IconButton } from '../../components/Button'
 import { inputClass } from '../../components/Field'
 import { useProject } from '../../components/Filters'
@@ -22,11 +23,11 @@ export function Diagram() {
   const query = useSchemas(project)
 
   return (
-    <Page full title="Diagram" lead="Tables and the foreign keys between them. • is a primary key, → a foreign key.">
+    <Page full title={texts.diagram} lead={texts.tablesAndTheForeignKeys}>
       <Loaded query={query}>
         {(entries) => entries.length === 0 ? (
-          <Empty title="No table yet" action={<ButtonLink to={`/projects/${project}/tables` as string}>Open tables</ButtonLink>}>
-            Create tables, and columns that reference other tables. They appear here.
+          <Empty title={texts.noTableYet} action={<ButtonLink to={`/projects/${project}/tables` as string}>{texts.openTables}</ButtonLink>}>
+            {texts.createTablesAndColumnsThat}
           </Empty>
         ) : <Schema project={project} entries={entries} />}
       </Loaded>
@@ -44,14 +45,14 @@ function Schema({ project, entries }: { project: string; entries: Entry[] }) {
   return (
     <>
       <div className={css.bar}>
-        <select className={`${inputClass} ${css.choice}`} aria-label="Schema" value={schema} onChange={(e) => setSchema(e.target.value)}>
+        <select className={`${inputClass} ${css.choice}`} aria-label={texts.schema} value={schema} onChange={(e) => setSchema(e.target.value)}>
           {schemas.map((s) => <option key={s}>{s}</option>)}
         </select>
-        <select className={`${inputClass} ${css.choice}`} aria-label="Columns" value={detail} onChange={(e) => setDetail(e.target.value)}>
-          <option value="keys">Keys only</option>
-          <option value="all">All columns</option>
+        <select className={`${inputClass} ${css.choice}`} aria-label={texts.columns} value={detail} onChange={(e) => setDetail(e.target.value)}>
+          <option value="keys">{texts.keysOnly}</option>
+          <option value="all">{texts.allColumns}</option>
         </select>
-        {count > mostTables && <span>The first {mostTables} of {count} tables are shown.</span>}
+        {count > mostTables && <span>{texts.theFirstOfTablesAre(mostTables, count)}</span>}
       </div>
       <Loaded query={query} rows={10}>
         {(tables) => <Picture key={schema} project={project} schema={schema} tables={tables} detail={detail === 'all' ? 'all' : 'keys'} />}
@@ -69,16 +70,16 @@ function Picture({ project, schema, tables, detail }: { project: string; schema:
   return (
     <div className={css.picture}>
       <div ref={frame} className={css.frame} tabIndex={0} role="region" {...handlers}
-        aria-label="Diagram: arrow keys move, plus and minus zoom, 0 shows all">
+        aria-label={texts.diagramArrowKeysMovePlus}>
         <Drawing project={project} schema={schema} layout={layout} svg={svg}
           transform={`translate(${view.x} ${view.y}) scale(${view.scale})`} />
       </div>
       <div className={css.tools}>
-        <IconButton label="Zoom in" onClick={zoomIn}>+</IconButton>
-        <IconButton label="Zoom out" onClick={zoomOut}>−</IconButton>
-        <Button look="quiet" onClick={fit}>Show all</Button>
+        <IconButton label={texts.zoomIn} onClick={zoomIn}>+</IconButton>
+        <IconButton label={texts.zoomOut} onClick={zoomOut}>−</IconButton>
+        <Button look="quiet" onClick={fit}>{texts.showAll}</Button>
         <Button look="quiet" onClick={() => svg.current && saveText(svgOf(svg.current, layout.width, layout.height), `${name}.svg`)}>
-          Export SVG
+          {texts.exportSVG}
         </Button>
       </div>
     </div>

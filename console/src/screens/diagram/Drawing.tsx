@@ -1,5 +1,6 @@
 import { useState, type MouseEvent, type RefObject } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/diagram'
 import { tablePath } from '../../components/tableList'
 import { cut, size, type Box, type Column, type Layout } from './layout'
 import css from './Diagram.module.css'
@@ -17,7 +18,7 @@ export function Drawing({ project, schema, layout, transform, svg }: {
   const edges = [...layout.edges].sort((a, b) => Number(isLit(a)) - Number(isLit(b))) // lit lines last: on top
 
   return (
-    <svg ref={svg} className={css.drawing} role="group" aria-label={`Tables of ${schema}`}>
+    <svg ref={svg} className={css.drawing} role="group" aria-label={texts.tablesOfSchema(schema)}>
       <g transform={transform}>
         {edges.map((e) => (
           <path key={`${e.from} ${e.column} ${e.to}`} d={e.path} className={isLit(e) ? css.lit : css.edge} />
@@ -59,7 +60,7 @@ function Node({ project, schema, box, isLit, onLit }: {
       {box.shown.map((c, i) => <Line key={c.name} column={c} y={size.head + (i + 0.5) * size.row + 4} box={box} chars={chars} />)}
       {box.hidden > 0 && (
         <text x={size.pad} y={size.head + (box.shown.length + 0.5) * size.row + 4} className={css.quiet}>
-          {`+ ${box.hidden} more`}
+          {texts.hiddenMore(box.hidden)}
         </text>
       )}
     </g>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/edgefunctions'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Copyable, formatBytes, Time } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -30,10 +31,10 @@ export function EdgeFunction() {
 
   return (
     <Page title={name}
-      actions={<ButtonLink to={`/projects/${project}/edge-functions` as string}>All edge functions</ButtonLink>}>
+      actions={<ButtonLink to={`/projects/${project}/edge-functions` as string}>{texts.allEdgeFunctions}</ButtonLink>}>
       <Loaded query={query}>
         {(found) => found === null
-          ? <Empty title="No such function">It was deleted, or has another name.</Empty>
+          ? <Empty title={texts.noSuchFunction}>{texts.itWasDeletedOrHas}</Empty>
           : (
             <>
               <Overview project={project} of={found} />
@@ -75,46 +76,46 @@ function Overview({ project, of }: { project: string; of: EdgeFunctionInfo }) {
   async function protect() {
     try {
       await update(project, of.name, { verify_jwt: true })
-      toast('Calls need a key or a token now.')
+      toast(texts.callsNeedAKeyOr)
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'danger')
     }
   }
 
   return (
-    <Card title="Function" actions={
+    <Card title={texts.function} actions={
       <Row>
         {of.verifyJwt
-          ? <Button needs="updateEdgeFunction" onClick={() => setAsks('open')}>Let anybody call it</Button>
-          : <Button needs="updateEdgeFunction" onClick={() => void protect()}>Require a key or token</Button>}
-        <Button needs="deleteEdgeFunction" look="danger" onClick={() => setAsks('delete')}>Delete</Button>
+          ? <Button needs="updateEdgeFunction" onClick={() => setAsks('open')}>{texts.letAnybodyCallIt}</Button>
+          : <Button needs="updateEdgeFunction" onClick={() => void protect()}>{texts.requireAKeyOrToken}</Button>}
+        <Button needs="deleteEdgeFunction" look="danger" onClick={() => setAsks('delete')}>{texts.delete}</Button>
       </Row>
     }>
       <Details entries={[
-        ['Address', <Copyable label="address" value={`${location.origin}/projects/${project}/functions/v1/${of.name}`} />],
-        ['Callers', of.verifyJwt ? <Badge>need a key or token of the project</Badge> : <Badge tone="warning">anybody</Badge>],
-        ['Version', <code>{versionText(of.version)}</code>],
-        ['Size', formatBytes(of.size)],
-        ['Deployed', <Time at={of.updatedAt} />],
-        ['Created', <Time at={of.createdAt} />],
+        [texts.address, <Copyable label={texts.address2} value={`${location.origin}/projects/${project}/functions/v1/${of.name}`} />],
+        [texts.callers, of.verifyJwt ? <Badge>{texts.needAKeyOrTokenOf}</Badge> : <Badge tone="warning">{texts.anybody}</Badge>],
+        [texts.version, <code>{versionText(of.version)}</code>],
+        [texts.size, formatBytes(of.size)],
+        [texts.deployed, <Time at={of.updatedAt} />],
+        [texts.created, <Time at={of.createdAt} />],
       ]} />
       {asks === 'open' && (
-        <Confirm title="Let anybody call it" open action="Let anybody call it" onClose={close}
+        <Confirm title={texts.letAnybodyCallIt} open action={texts.letAnybodyCallIt} onClose={close}
           onSubmit={() => update(project, of.name, { verify_jwt: false })}>
-          <p>Requests reach your code without a key of the project. It must check its callers itself, as a webhook does.</p>
+          <p>{texts.requestsReachYourCodeWithout}</p>
         </Confirm>
       )}
       {asks === 'delete' && (
-        <Confirm title="Delete edge function" open action="Delete function" name={of.name} onClose={close}
+        <Confirm title={texts.deleteEdgeFunction} open action={texts.deleteFunction} name={of.name} onClose={close}
           onSubmit={async () => {
             await read(api.DELETE('/projects/{projectUUID}/edge-functions/{edgeFunction}', {
               params: { path: { projectUUID: project, edgeFunction: of.name } },
             }))
-            toast(`${of.name} is deleted.`)
+            toast(texts.nameIsDeleted(of.name))
             await navigate({ to: `/projects/${project}/edge-functions` })
             await queries.invalidateQueries({ queryKey: ['edge functions', project] })
           }}>
-          <p>The function is lost with all its versions, and calls of it fail. Deploy it again from your machine to have it back.</p>
+          <p>{texts.theFunctionIsLostWith}</p>
         </Confirm>
       )}
     </Card>
@@ -132,17 +133,17 @@ function Versions({ project, name }: { project: string; name: string }) {
   })
 
   return (
-    <Card title="Versions" lead="The last 50.">
+    <Card title={texts.versions} lead={texts.theLastThe50}>
       <Loaded query={query} rows={2}>
         {({ content, metadata }) => (
           <>
-            <Table label="Versions" rows={content} keyOf={(v) => v.version} columns={[
-              { title: 'Version', cell: (v) => <code>{versionText(v.version)}</code> },
-              { title: 'Size', align: 'right', cell: (v) => formatBytes(v.size), narrow: true },
-              { title: 'Deployed', cell: (v) => <Time at={v.deployedAt} /> },
-              { title: '', align: 'right', cell: (v) => v.current ? <Badge tone="success">current</Badge> : (
-                <Button needs="updateEdgeFunction" aria-label={`Roll back to ${versionText(v.version)}`}
-                  onClick={() => setChosen(v)}>Roll back</Button>
+            <Table label={texts.versions} rows={content} keyOf={(v) => v.version} columns={[
+              { title: texts.version, cell: (v) => <code>{versionText(v.version)}</code> },
+              { title: texts.size, align: 'right', cell: (v) => formatBytes(v.size), narrow: true },
+              { title: texts.deployed, cell: (v) => <Time at={v.deployedAt} /> },
+              { title: '', align: 'right', cell: (v) => v.current ? <Badge tone="success">{texts.current}</Badge> : (
+                <Button needs="updateEdgeFunction" aria-label={texts.rollBackToVersion(versionText(v.version))}
+                  onClick={() => setChosen(v)}>{texts.rollBack}</Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={setPage} />
@@ -150,13 +151,12 @@ function Versions({ project, name }: { project: string; name: string }) {
         )}
       </Loaded>
       {chosen && (
-        <Confirm title="Roll back" open action="Roll back" onClose={() => setChosen(undefined)} onSubmit={async () => {
+        <Confirm title={texts.rollBack} open action={texts.rollBack} onClose={() => setChosen(undefined)} onSubmit={async () => {
           await update(project, name, { version: chosen.version })
-          toast(`${versionText(chosen.version)} answers from the next process on.`)
+          toast(texts.answersFromTheNextProcess(versionText(chosen.version)))
         }}>
           <p>
-            Version <code>{versionText(chosen.version)}</code>, deployed <Time at={chosen.deployedAt} />, becomes the current one.
-            The version of now stays in the list.
+            {texts.versionDeployedBecomesTheCurrent(<code>{versionText(chosen.version)}</code>, <Time at={chosen.deployedAt} />)}
           </p>
         </Confirm>
       )}

@@ -1,5 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/edgefunctions'
 import { api, read } from '../../api/client'
 import { Badge, Code, formatBytes, Time } from '../../components/Bits'
 import { useProject } from '../../components/Filters'
@@ -20,14 +21,14 @@ export function EdgeFunctions() {
   const readsLog = useMayRead('listEdgeFunctionLog')
   const readsSecrets = useMayRead('listEdgeFunctionSecrets')
   const tabs = [
-    { value: 'functions', text: 'Functions' },
-    ...(readsLog ? [{ value: 'log', text: 'Log' }] : []),
-    ...(readsSecrets ? [{ value: 'secrets', text: 'Secrets' }] : []),
+    { value: 'functions', text: texts.functions },
+    ...(readsLog ? [{ value: 'log', text: texts.log }] : []),
+    ...(readsSecrets ? [{ value: 'secrets', text: texts.secrets }] : []),
   ]
 
   return (
-    <Page title="Edge functions" lead="TypeScript and JavaScript of yours that the server runs, at an address of its own each.">
-      <SearchTabs label="Edge functions" current={tab} tabs={tabs} />
+    <Page title={texts.edgeFunctions} lead={texts.typeScriptAndJavaScriptOfYours}>
+      <SearchTabs label={texts.edgeFunctions} current={tab} tabs={tabs} />
       {tab === 'log' && readsLog ? <FunctionLog project={project} />
         : tab === 'secrets' && readsSecrets ? <FunctionSecrets project={project} />
         : <FunctionList project={project} />}
@@ -49,19 +50,19 @@ function FunctionList({ project }: { project: string }) {
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Card title="No edge function yet" lead="Write one in supabase/functions/hello/index.ts, then deploy it from your machine:">
-          <Code label="the function" text={"Deno.serve(() => new Response('hello'))"} />
-          <Code label="the command" text="socle functions deploy hello" />
+        <Card title={texts.noEdgeFunctionYet} lead={texts.writeOneInSupabaseFunctions}>
+          <Code label={texts.theFunction} text={texts.denoServeNewResponseHello} />
+          <Code label={texts.theCommand} text={texts.socleFunctionsDeployHello} />
         </Card>
       ) : (
         <>
-          <Table label="Edge functions" rows={content} keyOf={(f) => f.name}
+          <Table label={texts.edgeFunctions} rows={content} keyOf={(f) => f.name}
             onOpen={(f) => void navigate({ to: address(f.name) })} columns={[
-              { title: 'Name', cell: (f) => <Link to={address(f.name) as string}>{f.name}</Link> },
-              { title: 'Callers', cell: (f) => f.verifyJwt ? <Badge>need a key or token</Badge> : <Badge tone="warning">anybody</Badge> },
-              { title: 'Version', cell: (f) => <code>{versionText(f.version)}</code>, narrow: true },
-              { title: 'Size', align: 'right', cell: (f) => formatBytes(f.size), narrow: true },
-              { title: 'Deployed', cell: (f) => <Time at={f.updatedAt} /> },
+              { title: texts.name, cell: (f) => <Link to={address(f.name) as string}>{f.name}</Link> },
+              { title: texts.callers, cell: (f) => f.verifyJwt ? <Badge>{texts.needAKeyOrToken}</Badge> : <Badge tone="warning">{texts.anybody}</Badge> },
+              { title: texts.version, cell: (f) => <code>{versionText(f.version)}</code>, narrow: true },
+              { title: texts.size, align: 'right', cell: (f) => formatBytes(f.size), narrow: true },
+              { title: texts.deployed, cell: (f) => <Time at={f.updatedAt} /> },
             ]} />
           <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={(n) => setPage(String(n))} />
         </>

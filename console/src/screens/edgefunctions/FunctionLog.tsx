@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/edgefunctions'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { CheckField } from '../../components/Field'
@@ -32,23 +33,23 @@ export function FunctionLog({ project, name }: { project: string; name?: string 
   })
 
   return (
-    <Card title="Log" lead="Lines of the last seven days, the newest first.">
+    <Card title={texts.log} lead={texts.linesOfTheLastSeven}>
       <FilterBar>
         {name === undefined && (
-          <FilterField label="Function" value={of} placeholder="Name" onChange={(next) => setFilters({ of: next, logpage: '' })} />
+          <FilterField label={texts.function} value={of} placeholder={texts.name} onChange={(next) => setFilters({ of: next, logpage: '' })} />
         )}
-        <CheckField label="Follow" checked={follows} onChange={(e) => setFilters({ follow: e.target.checked ? '' : 'no', logpage: '' })} />
+        <CheckField label={texts.follow} checked={follows} onChange={(e) => setFilters({ follow: e.target.checked ? '' : 'no', logpage: '' })} />
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No line yet">What a function writes by console.log, and why it ended, appears here.</Empty>
+          <Empty title={texts.noLineYet}>{texts.whatAFunctionWritesBy}</Empty>
         ) : (
           <>
-            <Table label="Log" rows={content} keyOf={(l) => String(l.id)} columns={[
-              { title: 'When', cell: (l) => <Time at={l.at} /> },
-              ...(name === undefined ? [{ title: 'Function', cell: (l: Schemas['LogLine']) => l.function, narrow: true }] : []),
-              { title: 'Stream', cell: (l) => <Badge tone={streams[l.stream]}>{l.stream}</Badge>, narrow: true },
-              { title: 'Message', cell: (l) => <code className={css.message}>{l.message}</code> },
+            <Table label={texts.log} rows={content} keyOf={(l) => String(l.id)} columns={[
+              { title: texts.when, cell: (l) => <Time at={l.at} /> },
+              ...(name === undefined ? [{ title: texts.function, cell: (l: Schemas['LogLine']) => l.function, narrow: true }] : []),
+              { title: texts.stream, cell: (l) => <Badge tone={streams[l.stream]}>{l.stream}</Badge>, narrow: true },
+              { title: texts.message, cell: (l) => <code className={css.message}>{l.message}</code> },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ logpage: n === 1 ? '' : String(n) })} />

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/edgefunctions'
 import { api, read } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -23,24 +24,24 @@ export function FunctionSecrets({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page) || 1, sort: 'name' } },
     })),
   })
-  const create = <Button needs="setEdgeFunctionSecret" look="primary" onClick={() => setEdited('')}>Add secret</Button>
+  const create = <Button needs="setEdgeFunctionSecret" look="primary" onClick={() => setEdited('')}>{texts.addSecret}</Button>
 
   return (
     <>
-      <Card title="Secrets" actions={create} lead="All functions have them in their environment, from their next process on. They are not shown again.">
+      <Card title={texts.secrets} actions={create} lead={texts.allFunctionsHaveThemIn}>
         <Loaded query={query}>
           {({ content, metadata }) => content.length === 0 ? (
-            <Empty title="No secret yet" action={create}>Keep the key of another service here, instead of in a function’s text.</Empty>
+            <Empty title={texts.noSecretYet} action={create}>{texts.keepTheKeyOfAnother}</Empty>
           ) : (
             <>
-              <Table label="Secrets of edge functions" rows={content} keyOf={(s) => s.name} columns={[
-                { title: 'Name', cell: (s) => <code>{s.name}</code> },
-                { title: 'Changed', cell: (s) => <Time at={s.updatedAt} />, narrow: true },
+              <Table label={texts.secretsOfEdgeFunctions} rows={content} keyOf={(s) => s.name} columns={[
+                { title: texts.name, cell: (s) => <code>{s.name}</code> },
+                { title: texts.changed, cell: (s) => <Time at={s.updatedAt} />, narrow: true },
                 { title: '', align: 'right', cell: (s) => (
                   <Row>
-                    <Button needs="setEdgeFunctionSecret" aria-label={`Replace secret ${s.name}`} onClick={() => setEdited(s.name)}>Replace</Button>
-                    <Button needs="deleteEdgeFunctionSecret" look="danger" aria-label={`Delete secret ${s.name}`}
-                      onClick={() => setDeleted(s.name)}>Delete</Button>
+                    <Button needs="setEdgeFunctionSecret" aria-label={texts.replaceSecretName(s.name)} onClick={() => setEdited(s.name)}>{texts.replace}</Button>
+                    <Button needs="deleteEdgeFunctionSecret" look="danger" aria-label={texts.deleteSecretName(s.name)}
+                      onClick={() => setDeleted(s.name)}>{texts.delete}</Button>
                   </Row>
                 ) },
               ]} />
@@ -49,18 +50,18 @@ export function FunctionSecrets({ project }: { project: string }) {
           )}
         </Loaded>
       </Card>
-      <Card title="Read a secret" lead="In a function:">
-        <Code label="the code" text="const key = Deno.env.get('STRIPE_KEY')" />
+      <Card title={texts.readASecret} lead={texts.inAFunction}>
+        <Code label={texts.theCode} text={texts.constKeyDenoEnvGet} />
       </Card>
       {edited !== undefined && <SecretForm project={project} former={edited} onClose={() => setEdited(undefined)} />}
       {deleted !== undefined && (
-        <Confirm title="Delete secret" open action="Delete secret" onClose={() => setDeleted(undefined)} onSubmit={async () => {
+        <Confirm title={texts.deleteSecret} open action={texts.deleteSecret} onClose={() => setDeleted(undefined)} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/edge-function-secrets/{secretName}', {
             params: { path: { projectUUID: project, secretName: deleted } },
           }))
           await queries.invalidateQueries({ queryKey: ['edge function secrets', project] })
         }}>
-          Functions that read <b>{deleted}</b> find nothing from their next process on. This cannot be undone.
+          {texts.functionsThatReadFindNothing(<b>{deleted}</b>)}
         </Confirm>
       )}
     </>
@@ -73,28 +74,28 @@ function SecretForm({ project, former, onClose }: { project: string; former: str
   const [value, setValue] = useState('')
   const [lines, setLines] = useState(false)
   const text = {
-    label: 'Value', hint: 'It is not shown again.', required: true, maxLength: 49_152, autoComplete: 'off', spellCheck: false, value,
+    label: texts.value, hint: texts.itIsNotShownAgain, required: true, maxLength: 49_152, autoComplete: 'off', spellCheck: false, value,
   }
 
   async function save() {
     await read(api.PUT('/projects/{projectUUID}/edge-function-secrets/{secretName}', {
       params: { path: { projectUUID: project, secretName: name } }, body: { value },
     }))
-    toast(`${name} is set.`)
+    toast(texts.nameIsSet(name))
     await queries.invalidateQueries({ queryKey: ['edge function secrets', project] })
   }
 
   return (
-    <FormDialog title={former === '' ? 'New secret' : `Replace ${former}`} open onClose={onClose} action="Set secret" onSubmit={save}>
+    <FormDialog title={former === '' ? texts.newSecret : texts.replaceFormer(former)} open onClose={onClose} action={texts.setSecret} onSubmit={save}>
       {former === '' && (
-        <TextField label="Name" required maxLength={255} autoFocus autoComplete="off" value={name} placeholder="STRIPE_KEY"
-          pattern="[A-Za-z_][A-Za-z0-9_]*" hint="Letters, digits and underscores. A secret of this name is replaced."
+        <TextField label={texts.name} required maxLength={255} autoFocus autoComplete="off" value={name} placeholder={texts.stripeKEY}
+          pattern="[A-Za-z_][A-Za-z0-9_]*" hint={texts.lettersDigitsAndUnderscoresA}
           onChange={(e) => setName(e.target.value)} />
       )}
       {lines ? <TextArea {...text} rows={6} onChange={(e) => setValue(e.target.value)} />
         : <TextField {...text} type="password" autoComplete="new-password" onChange={(e) => setValue(e.target.value)} />}
-      <CheckField label="Several lines, readable while you type" checked={lines} onChange={(e) => setLines(e.target.checked)}
-        hint="For keys in PEM and other files." />
+      <CheckField label={texts.severalLinesReadableWhileYou} checked={lines} onChange={(e) => setLines(e.target.checked)}
+        hint={texts.forKeysInPEMAnd} />
     </FormDialog>
   )
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/edgefunctions'
 import { api, ApiError, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -41,38 +42,38 @@ export function TestCall({ project, of }: { project: string; of: Schemas['EdgeFu
   }
 
   return (
-    <Card title="Test call" lead="A request of this page, without your own token: the function's code never sees that.">
+    <Card title={texts.testCall} lead={texts.aRequestOfThisPage}>
       <form className={css.form} onSubmit={(e) => {
         e.preventDefault()
         void call()
       }}>
-        <SelectField label="Method" value={method} onChange={(e) => setMethod(e.target.value)}>
+        <SelectField label={texts.method} value={method} onChange={(e) => setMethod(e.target.value)}>
           {methods.map((m) => <option key={m}>{m}</option>)}
         </SelectField>
-        <TextField label="Path and query behind the name" value={path} placeholder="/orders?limit=5" pattern="([\/?].*)?"
-          hint="Empty, or it begins with / or ?." onChange={(e) => setPath(e.target.value)} />
-        <SelectField label="Call as" value={caller} onChange={(e) => {
+        <TextField label={texts.pathAndQueryBehindThe} value={path} placeholder={texts.ordersLimitFive} pattern="([\/?].*)?"
+          hint={texts.emptyOrItBeginsWith} onChange={(e) => setPath(e.target.value)} />
+        <SelectField label={texts.callAs} value={caller} onChange={(e) => {
           setCaller(e.target.value as Caller)
           setCredential('')
         }}>
-          <option value="nobody">nobody</option>
-          <option value="user">a user of your application</option>
-          <option value="key">the holder of a key or token</option>
+          <option value="nobody">{texts.nobody}</option>
+          <option value="user">{texts.aUserOfYourApplication}</option>
+          <option value="key">{texts.theHolderOfAKey}</option>
         </SelectField>
         {caller === 'user' && (
-          <TextField label="Address or UUID of the user" required value={credential} autoComplete="off"
-            hint="Calls with a token of five minutes. The audit log has who made it." onChange={(e) => setCredential(e.target.value)} />
+          <TextField label={texts.addressOrUUIDOfThe} required value={credential} autoComplete="off"
+            hint={texts.callsWithATokenOf} onChange={(e) => setCredential(e.target.value)} />
         )}
         {caller === 'key' && (
-          <TextField label="Key or token" type="password" required value={credential} autoComplete="off" spellCheck={false}
-            hint="It is sent to the function." onChange={(e) => setCredential(e.target.value.trim())} />
+          <TextField label={texts.keyOrToken} type="password" required value={credential} autoComplete="off" spellCheck={false}
+            hint={texts.itIsSentToThe} onChange={(e) => setCredential(e.target.value.trim())} />
         )}
-        <TextArea label="Headers" rows={2} value={headers} spellCheck={false} error={typeof parsed === 'string' ? parsed : undefined}
+        <TextArea label={texts.headers} rows={2} value={headers} spellCheck={false} error={typeof parsed === 'string' ? parsed : undefined}
           onChange={(e) => setHeaders(e.target.value)} />
-        {hasBody && <TextArea label="Body" rows={4} value={body} spellCheck={false} onChange={(e) => setBody(e.target.value)} />}
+        {hasBody && <TextArea label={texts.body} rows={4} value={body} spellCheck={false} onChange={(e) => setBody(e.target.value)} />}
         <Row>
           <Button type="submit" look="primary" busy={outcome.status === 'running'} disabled={typeof parsed === 'string'}>
-            Call function
+            {texts.callFunction}
           </Button>
         </Row>
         {outcome.status === 'failed' && <FailureNote error={outcome.error} />}
@@ -113,12 +114,11 @@ function Answered({ answer: a }: { answer: Answer }) {
   return (
     <>
       <p role="status">
-        <Badge tone={a.status > 0 && a.status < 400 ? 'success' : 'danger'}>{a.status === 0 ? 'redirect' : a.status}</Badge> in{' '}
-        {a.durationMs.toFixed(0)} ms
+        <Badge tone={a.status > 0 && a.status < 400 ? 'success' : 'danger'}>{a.status === 0 ? texts.redirect : a.status}</Badge>{' '}{texts.inDurationMsMs(a.durationMs.toFixed(0))}
       </p>
-      <pre className={css.body} tabIndex={0} aria-label="Answer">{a.body === '' ? 'No content' : a.body}</pre>
+      <pre className={css.body} tabIndex={0} aria-label={texts.answer}>{a.body === '' ? 'No content' : a.body}</pre>
       <details>
-        <summary>Headers of the answer</summary>
+        <summary>{texts.headersOfTheAnswer}</summary>
         <pre className={css.body}>{a.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}</pre>
       </details>
     </>

@@ -1,5 +1,7 @@
 /** Test calls of edge functions, without their form. */
 
+import { texts } from '#texts/edgefunctions'
+
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 export interface Answer {
@@ -16,7 +18,7 @@ export function parseHeaders(text: string): [string, string][] | string {
   const headers: [string, string][] = []
   for (const line of text.split('\n').map((l) => l.trim()).filter((l) => l !== '')) {
     const [, name, value] = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):\s*(.*)$/.exec(line) ?? []
-    if (name === undefined || value === undefined) return `Write a header as Name: value, not ${line.slice(0, 50)}.`
+    if (name === undefined || value === undefined) return texts.writeAHeaderAsName(line.slice(0, 50))
     headers.push([name, value])
   }
 

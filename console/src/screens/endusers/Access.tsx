@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -31,21 +32,21 @@ export function Access({ project, account }: { project: string; account: Account
   async function lift() {
     try {
       await change(project, account, { ban_duration: 'none' })
-      toast('The ban is lifted.')
+      toast(texts.theBanIsLifted)
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'danger')
     }
   }
 
   return (
-    <Card title="Access" lead={banned && <>Banned, ends <Time at={account.bannedUntil} />.</>}>
+    <Card title={texts.access} lead={banned && <>{texts.bannedEndsTime(<Time at={account.bannedUntil} />)}</>}>
       <Row>
-        <Button needs="updateEndUser" onClick={() => setAsked('password')}>Set password</Button>
-        {account.email !== '' && <Button needs="sendEndUserMail" onClick={() => setAsked('mail')}>Send mail</Button>}
-        {banned ? <Button needs="updateEndUser" onClick={() => void lift()}>Lift ban</Button>
-          : <Button needs="updateEndUser" onClick={() => setAsked('ban')}>Ban user</Button>}
-        <Button needs="deleteEndUserSessions" onClick={() => setAsked('sessions')}>End sessions</Button>
-        <Button needs="createEndUserToken" onClick={() => setAsked('token')}>Create test token</Button>
+        <Button needs="updateEndUser" onClick={() => setAsked('password')}>{texts.setPassword}</Button>
+        {account.email !== '' && <Button needs="sendEndUserMail" onClick={() => setAsked('mail')}>{texts.sendMail}</Button>}
+        {banned ? <Button needs="updateEndUser" onClick={() => void lift()}>{texts.liftBan}</Button>
+          : <Button needs="updateEndUser" onClick={() => setAsked('ban')}>{texts.banUser}</Button>}
+        <Button needs="deleteEndUserSessions" onClick={() => setAsked('sessions')}>{texts.endSessions}</Button>
+        <Button needs="createEndUserToken" onClick={() => setAsked('token')}>{texts.createTestToken}</Button>
       </Row>
       {asked === 'password' && <SetPassword {...props} />}
       {asked === 'mail' && <SendMail {...props} />}
@@ -68,28 +69,28 @@ function SetPassword({ project, account, onClose }: Props) {
   const [password, setPassword] = useState('')
 
   return (
-    <FormDialog title="Set password" open onClose={onClose} action="Set password" disabled={password === ''}
-      onSubmit={() => change(project, account, { password }).then(() => toast('The password is set.'))}>
-      <TextField label="New password" value={password} autoComplete="off" spellCheck={false} autoFocus
-        hint="A new password ends all sessions of the user. No mail is sent: tell it to the user."
+    <FormDialog title={texts.setPassword} open onClose={onClose} action={texts.setPassword} disabled={password === ''}
+      onSubmit={() => change(project, account, { password }).then(() => toast(texts.thePasswordIsSet))}>
+      <TextField label={texts.newPassword} value={password} autoComplete="off" spellCheck={false} autoFocus
+        hint={texts.aNewPasswordEndsAll}
         onChange={(e) => setPassword(e.target.value)} />
       <div>
-        <Button onClick={() => setPassword(randomPassword())}>Generate password</Button>
+        <Button onClick={() => setPassword(randomPassword())}>{texts.generatePassword}</Button>
       </div>
     </FormDialog>
   )
 }
 
-const durations = { '1h': 'An hour', '24h': 'A day', '168h': 'A week', '720h': '30 days', '876000h': 'For good' }
+const durations = { '1h': texts.anHour, '24h': 'A day', '168h': 'A week', '720h': '30 days', '876000h': texts.forGood }
 
 function Ban({ project, account, onClose }: Props) {
   const [duration, setDuration] = useState('24h')
 
   return (
-    <FormDialog title="Ban user" open onClose={onClose} action="Ban user" danger
-      onSubmit={() => change(project, account, { ban_duration: duration }).then(() => toast('The user is banned.'))}>
-      <p>The user cannot sign in or renew a session. An access token that they hold works until it expires.</p>
-      <SelectField label="Duration" value={duration} onChange={(e) => setDuration(e.target.value)}>
+    <FormDialog title={texts.banUser} open onClose={onClose} action={texts.banUser} danger
+      onSubmit={() => change(project, account, { ban_duration: duration }).then(() => toast(texts.theUserIsBanned))}>
+      <p>{texts.theUserCannotSignIn}</p>
+      <SelectField label={texts.duration} value={duration} onChange={(e) => setDuration(e.target.value)}>
         {Object.entries(durations).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
       </SelectField>
     </FormDialog>
@@ -101,13 +102,13 @@ function EndSessions({ project, account, onClose }: Props) {
     const { content } = await read(api.DELETE('/projects/{projectUUID}/end-users/{endUserUUID}/sessions', {
       params: { path: pathOf(project, account) },
     }))
-    toast(content.sessions === 1 ? 'One session is ended.' : `${content.sessions} sessions are ended.`)
+    toast(content.sessions === 1 ? texts.oneSessionIsEnded : texts.sessionsAreEnded(content.sessions))
     await queries.invalidateQueries({ queryKey: ['end-users', project, 'sessions'] })
   }
 
   return (
-    <Confirm title="End all sessions" open onClose={onClose} action="End sessions" onSubmit={end}>
-      <p>The user has to sign in again on every device. The rows API accepts their access tokens until these expire.</p>
+    <Confirm title={texts.endAllSessions} open onClose={onClose} action={texts.endSessions} onSubmit={end}>
+      <p>{texts.theUserHasToSign}</p>
     </Confirm>
   )
 }
@@ -135,24 +136,21 @@ function TestToken({ project, account, onClose }: Props) {
   }
 
   return (
-    <Dialog title="Test token" open onClose={onClose} wide>
+    <Dialog title={texts.testToken} open onClose={onClose} wide>
       <Stack>
         <p>
-          The token is valid for five minutes, for rows and files, with the claims of the user's own tokens. The audit log
-          has who made it, and for whom.
+          {texts.theTokenIsValidFor}
         </p>
         {made === null ? (
           <Row>
-            <Button look="primary" busy={busy} onClick={() => void create()}>Create token</Button>
+            <Button look="primary" busy={busy} onClick={() => void create()}>{texts.createToken}</Button>
           </Row>
         ) : (
           <>
-            <Code label="token" text={made.token} />
-            <p>Expires <Time at={made.expiresAt} />. Try it:</p>
-            <Code label="curl command" text={
-              `curl '${location.origin}/projects/${project}/rest/v1/TABLE?limit=5' \\\n`
-              + `  -H 'apikey: PUBLISHABLE_KEY' \\\n  -H 'Authorization: Bearer ${made.token}'`
-            } />
+            <Code label={texts.token} text={made.token} />
+            <p>{texts.expiresTimeTryIt(<Time at={made.expiresAt} />)}</p>
+            <Code label={texts.curlCommand} text={texts.curlProjectsRestV1TABLE(location.origin, project)
+              + texts.hApikeyPUBLISHABLEKEYH(made.token)} />
           </>
         )}
         {failure !== null && <FailureNote error={failure} />}

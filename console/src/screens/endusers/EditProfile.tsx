@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, TextField } from '../../components/Field'
@@ -29,13 +30,13 @@ export function EditProfile({ project, account, onClose }: {
   }
 
   return (
-    <FormDialog title="Edit profile" open onClose={onClose} action="Save profile" onSubmit={save}>
-      <TextField label="Address" type="email" autoComplete="off" value={email} onChange={(e) => setEmail(e.target.value)} />
-      <CheckField label="Address is confirmed" checked={emailConfirmed} disabled={email === ''}
+    <FormDialog title={texts.editProfile} open onClose={onClose} action={texts.saveProfile} onSubmit={save}>
+      <TextField label={texts.address} type="email" autoComplete="off" value={email} onChange={(e) => setEmail(e.target.value)} />
+      <CheckField label={texts.addressIsConfirmed} checked={emailConfirmed} disabled={email === ''}
         onChange={(e) => setEmailConfirmed(e.target.checked)} />
-      <TextField label="Phone number" type="tel" autoComplete="off" value={phone} placeholder="+491701234567"
+      <TextField label={texts.phoneNumber} type="tel" autoComplete="off" value={phone} placeholder="+491701234567"
         onChange={(e) => setPhone(e.target.value)} />
-      <CheckField label="Number is confirmed" checked={phoneConfirmed} disabled={phone === ''}
+      <CheckField label={texts.numberIsConfirmed} checked={phoneConfirmed} disabled={phone === ''}
         onChange={(e) => setPhoneConfirmed(e.target.checked)} />
     </FormDialog>
   )

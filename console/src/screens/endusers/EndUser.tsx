@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -14,7 +15,7 @@ import { Access } from './Access'
 import { AccountBadges } from './EndUsers'
 import { EditProfile } from './EditProfile'
 import { Metadata } from './Metadata'
-import { Factors, Identities, Sessions } from './SignIns'
+import { Factors, Passkeys, Identities, Sessions } from './SignIns'
 import { titleOf } from './account'
 
 type Account = Schemas['Account']
@@ -30,8 +31,8 @@ export function EndUser() {
   })
 
   return (
-    <Page title={query.data === undefined ? 'User' : titleOf(query.data.content)}
-      actions={<ButtonLink to={`/projects/${project}/users` as string}>All users</ButtonLink>}>
+    <Page title={query.data === undefined ? texts.user : titleOf(query.data.content)}
+      actions={<ButtonLink to={`/projects/${project}/users` as string}>{texts.allUsers}</ButtonLink>}>
       <Loaded query={query}>
         {({ content }) => (
           <>
@@ -40,6 +41,7 @@ export function EndUser() {
             <Metadata project={project} account={content} />
             <Sessions project={project} user={user} />
             <Factors project={project} user={user} />
+            <Passkeys project={project} user={user} />
             <Identities project={project} user={user} />
             <Deletion project={project} account={content} />
           </>
@@ -53,19 +55,19 @@ function Profile({ project, account: a }: { project: string; account: Account })
   const [edits, setEdits] = useState(false)
 
   return (
-    <Card title="Profile" actions={<Button needs="updateEndUser" onClick={() => setEdits(true)}>Edit profile</Button>}>
+    <Card title={texts.profile} actions={<Button needs="updateEndUser" onClick={() => setEdits(true)}>{texts.editProfile}</Button>}>
       <Details entries={[
-        ['State', <AccountBadges account={a} />],
-        ['UUID', <Copyable value={a.uuid} label="UUID" />],
-        ['Address', a.email === '' ? 'none' : a.email],
-        ['Address confirmed', a.email === '' ? undefined : <Time at={a.emailConfirmedAt} />],
-        ['Phone number', a.phone === '' ? 'none' : `+${a.phone}`],
-        ['Number confirmed', a.phone === '' ? undefined : <Time at={a.phoneConfirmedAt} />],
-        ['Role in the rows API', <code>{a.role}</code>],
-        ['Last sign-in', <Time at={a.lastSignInAt} />],
-        ['Invited', a.invitedAt === null ? undefined : <Time at={a.invitedAt} />],
-        ['Created', <Time at={a.createdAt} />],
-        ['Changed', <Time at={a.updatedAt} />],
+        [texts.state, <AccountBadges account={a} />],
+        ['UUID', <Copyable value={a.uuid} label={texts.uuid} />],
+        [texts.address, a.email === '' ? 'none' : a.email],
+        [texts.addressConfirmed, a.email === '' ? undefined : <Time at={a.emailConfirmedAt} />],
+        [texts.phoneNumber, a.phone === '' ? 'none' : `+${a.phone}`],
+        [texts.numberConfirmed, a.phone === '' ? undefined : <Time at={a.phoneConfirmedAt} />],
+        [texts.roleInTheRowsAPI, <code>{a.role}</code>],
+        [texts.lastSignIn, <Time at={a.lastSignInAt} />],
+        [texts.invited, a.invitedAt === null ? undefined : <Time at={a.invitedAt} />],
+        [texts.created, <Time at={a.createdAt} />],
+        [texts.changed, <Time at={a.updatedAt} />],
       ]} />
       {edits && <EditProfile project={project} account={a} onClose={() => setEdits(false)} />}
     </Card>
@@ -81,22 +83,21 @@ function Deletion({ project, account }: { project: string; account: Account }) {
     await read(api.DELETE('/projects/{projectUUID}/end-users/{endUserUUID}', {
       params: { path: { projectUUID: project, endUserUUID: account.uuid } },
     }))
-    toast(`User ${name} is deleted.`)
+    toast(texts.userNameIsDeleted(name))
     await navigate({ to: `/projects/${project}/users` })
     await queries.invalidateQueries({ queryKey: ['end-users', project] })
   }
 
   return (
-    <Card title="Delete user" lead="Rows that refer to the user go with it, where their foreign key says so.">
+    <Card title={texts.deleteUser} lead={texts.rowsThatReferToThe}>
       <Row>
-        <Button needs="deleteEndUser" look="danger" onClick={() => setAsks(true)}>Delete user</Button>
+        <Button needs="deleteEndUser" look="danger" onClick={() => setAsks(true)}>{texts.deleteUser}</Button>
       </Row>
       {asks && (
-        <Confirm title="Delete this user" open onClose={() => setAsks(false)} action="Delete user" name={name}
+        <Confirm title={texts.deleteThisUser} open onClose={() => setAsks(false)} action={texts.deleteUser} name={name}
           onSubmit={remove}>
           <p>
-            The account of {name}, its sessions and its identities are lost. So are all rows whose foreign key on{' '}
-            <code>auth.users</code> says <code>on delete cascade</code>. This cannot be undone.
+            {texts.theAccountOfItsSessions(name, <code>auth.users</code>, <code>on delete cascade</code>)}
           </p>
         </Confirm>
       )}

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -16,10 +17,10 @@ import { titleOf } from './account'
 type Account = Schemas['Account']
 
 const sorts = {
-  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
-  oldest: { sort: 'createdAt', order: 'asc', text: 'Oldest first' },
-  email: { sort: 'email', order: 'asc', text: 'Address' },
-  seen: { sort: 'lastSignInAt', order: 'desc', text: 'Last sign-in' },
+  newest: { sort: 'createdAt', order: 'desc', text: texts.newestFirst },
+  oldest: { sort: 'createdAt', order: 'asc', text: texts.oldestFirst },
+  email: { sort: 'email', order: 'asc', text: texts.address },
+  seen: { sort: 'lastSignInAt', order: 'desc', text: texts.lastSignIn },
 } as const
 
 /** The users of the project's application. */
@@ -42,15 +43,15 @@ export function EndUsers() {
   })
 
   return (
-    <Page title="Users" lead="People who sign in to your application."
+    <Page title={texts.users} lead={texts.peopleWhoSignInTo}
       actions={<>
-        <Button needs="inviteEndUser" onClick={() => setInvites(true)}>Invite user</Button>
-        <Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>
+        <Button needs="inviteEndUser" onClick={() => setInvites(true)}>{texts.inviteUser}</Button>
+        <Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>{texts.createUser}</Button>
       </>}>
       <FilterBar>
-        <FilterField label="Search" value={search} placeholder="Address, number or UUID"
+        <FilterField label={texts.search} value={search} placeholder={texts.addressNumberOrUUID}
           onChange={(next) => setFilters({ search: next, page: '' })} />
-        <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+        <SelectField label={texts.order} value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
           {Object.entries(sorts).map(([name, s]) => (
             <option key={name} value={name === 'newest' ? '' : name}>{s.text}</option>
           ))}
@@ -58,21 +59,21 @@ export function EndUsers() {
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title={search === '' ? 'No user yet' : 'No user matches the search'}
-            action={<Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
-            Users sign up through your application, or you create them here.
+          <Empty title={search === '' ? texts.noUserYet : texts.noUserMatchesTheSearch}
+            action={<Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>{texts.createUser}</Button>}>
+            {texts.usersSignUpThroughYour}
           </Empty>
         ) : (
           <>
-            <Table label="Users" rows={content} keyOf={(u) => u.uuid}
+            <Table label={texts.users} rows={content} keyOf={(u) => u.uuid}
               onOpen={(u) => void navigate({ to: `/projects/${project}/users/${u.uuid}` })}
               columns={[
-                { title: 'User', cell: (u) => (
+                { title: texts.user, cell: (u) => (
                   <Link to={`/projects/${project}/users/${u.uuid}` as string}>{titleOf(u)}</Link>
                 ) },
-                { title: 'State', cell: (u) => <AccountBadges account={u} /> },
-                { title: 'Last sign-in', cell: (u) => <Time at={u.lastSignInAt} />, narrow: true },
-                { title: 'Created', cell: (u) => <Time at={u.createdAt} />, narrow: true },
+                { title: texts.state, cell: (u) => <AccountBadges account={u} /> },
+                { title: texts.lastSignIn, cell: (u) => <Time at={u.lastSignInAt} />, narrow: true },
+                { title: texts.created, cell: (u) => <Time at={u.createdAt} />, narrow: true },
               ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
@@ -92,12 +93,12 @@ export function AccountBadges({ account: a }: { account: Account }) {
 
   return (
     <>
-      {a.deletedAt !== null && <Badge tone="danger">deleted</Badge>}{' '}
-      {banned && <Badge tone="danger">banned</Badge>}{' '}
-      {!a.isAnonymous && !confirmed && <Badge tone="warning">unconfirmed</Badge>}{' '}
-      {a.isAnonymous && <Badge>anonymous</Badge>}{' '}
-      {a.hasSecondFactor && <Badge tone="success">second factor</Badge>}{' '}
-      {confirmed && !banned && a.deletedAt === null && <Badge tone="success">active</Badge>}
+      {a.deletedAt !== null && <Badge tone="danger">{texts.deleted}</Badge>}{' '}
+      {banned && <Badge tone="danger">{texts.banned}</Badge>}{' '}
+      {!a.isAnonymous && !confirmed && <Badge tone="warning">{texts.unconfirmed}</Badge>}{' '}
+      {a.isAnonymous && <Badge>{texts.anonymous}</Badge>}{' '}
+      {a.hasSecondFactor && <Badge tone="success">{texts.secondFactor}</Badge>}{' '}
+      {confirmed && !banned && a.deletedAt === null && <Badge tone="success">{texts.active}</Badge>}
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
 import { TextArea } from '../../components/Field'
@@ -11,12 +12,12 @@ import { membersOf, parseMembers, patchOf } from './account'
 /** The JSON that the user and the administrators keep about an account. */
 export function Metadata({ project, account }: { project: string; account: Schemas['Account'] }) {
   return (
-    <Card title="Metadata" lead="Both are in the claims of the user's tokens, where policies can read them.">
-      <Editor key={`user ${JSON.stringify(account.userMetadata)}`} project={project} account={account}
-        member="user_metadata" label="User metadata" hint="The user can change it. Never trust it in a policy."
+    <Card title={texts.metadata} lead={texts.bothAreInTheClaims}>
+      <Editor key={texts.userStringify(JSON.stringify(account.userMetadata))} project={project} account={account}
+        member="user_metadata" label={texts.userMetadata} hint={texts.theUserCanChangeIt}
         value={account.userMetadata} />
-      <Editor key={`app ${JSON.stringify(account.appMetadata)}`} project={project} account={account}
-        member="app_metadata" label="App metadata" hint="Only administrators can change it." value={account.appMetadata} />
+      <Editor key={texts.appStringify(JSON.stringify(account.appMetadata))} project={project} account={account}
+        member="app_metadata" label={texts.appMetadata} hint={texts.onlyAdministratorsCanChangeIt} value={account.appMetadata} />
     </Card>
   )
 }
@@ -47,7 +48,7 @@ function Editor({ project, account, member, label, hint, value }: {
         body: { [member]: patch },
       }))
       await queries.invalidateQueries({ queryKey: ['end-users', project] })
-      toast(`${label} is saved.`)
+      toast(texts.labelIsSaved(label))
     } catch (error) {
       setFailure(error)
     } finally {
@@ -63,8 +64,8 @@ function Editor({ project, account, member, label, hint, value }: {
         {failure !== null && <FailureNote error={failure} />}
         {changed && (
           <Row>
-            <Button type="submit" look="primary" busy={busy}>Save {label.toLowerCase()}</Button>
-            <Button onClick={() => setText(JSON.stringify(before, null, 2))}>Discard changes</Button>
+            <Button type="submit" look="primary" busy={busy}>{texts.saveLabel(label.toLowerCase())}</Button>
+            <Button onClick={() => setText(JSON.stringify(before, null, 2))}>{texts.discardChanges}</Button>
           </Row>
         )}
       </Stack>

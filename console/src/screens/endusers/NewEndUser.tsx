@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/endusers'
 import { api, read } from '../../api/client'
 import { Button } from '../../components/Button'
 import { FormDialog } from '../../components/Dialog'
@@ -36,22 +37,22 @@ export function NewEndUser({ project, onClose }: { project: string; onClose: () 
   }
 
   return (
-    <FormDialog title="Create user" open onClose={onClose} action="Create user" onSubmit={create}
+    <FormDialog title={texts.createUser} open onClose={onClose} action={texts.createUser} onSubmit={create}
       disabled={email === '' && phone === ''}>
-      <TextField label="Address" type="email" autoComplete="off" value={email} autoFocus
+      <TextField label={texts.address} type="email" autoComplete="off" value={email} autoFocus
         onChange={(e) => setEmail(e.target.value)} />
-      <TextField label="Phone number" type="tel" autoComplete="off" value={phone} placeholder="+491701234567"
-        hint="An address, a number, or both." onChange={(e) => setPhone(e.target.value)} />
-      <TextField label="Password" autoComplete="off" value={password} spellCheck={false}
-        hint="Without a password, the user signs in by a mailed link or code. No mail is sent now."
+      <TextField label={texts.phoneNumber} type="tel" autoComplete="off" value={phone} placeholder="+491701234567"
+        hint={texts.anAddressANumberOr} onChange={(e) => setPhone(e.target.value)} />
+      <TextField label={texts.password} autoComplete="off" value={password} spellCheck={false}
+        hint={texts.withoutAPasswordTheUser}
         onChange={(e) => setPassword(e.target.value)} />
       <div>
-        <Button onClick={() => setPassword(randomPassword())}>Generate password</Button>
+        <Button onClick={() => setPassword(randomPassword())}>{texts.generatePassword}</Button>
       </div>
-      <CheckField label="Address and number are confirmed" checked={confirmed}
-        hint="Otherwise the user has to confirm them before signing in, if your settings ask for it."
+      <CheckField label={texts.addressAndNumberAreConfirmed} checked={confirmed}
+        hint={texts.otherwiseTheUserHasTo}
         onChange={(e) => setConfirmed(e.target.checked)} />
-      <TextArea label="Metadata (JSON)" value={metadata} placeholder='{"name": "Grace"}' spellCheck={false}
+      <TextArea label={texts.metadataJSON} value={metadata} placeholder={texts.nameGrace} spellCheck={false}
         error={typeof members === 'string' ? members : undefined} onChange={(e) => setMetadata(e.target.value)} />
     </FormDialog>
   )

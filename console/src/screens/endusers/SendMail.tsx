@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { FormDialog } from '../../components/Dialog'
 import { SelectField, TextArea, TextField } from '../../components/Field'
@@ -9,7 +10,7 @@ import { parseMembers } from './account'
 
 type Account = Schemas['Account']
 
-const redirectHint = 'A page of your application. Empty, or not allowed by the settings: its first page.'
+const redirectHint = texts.aPageOfYourApplication
 
 /** Mails a user a link, as if the user had asked for it. */
 export function SendMail({ project, account, onClose }: { project: string; account: Account; onClose: () => void }) {
@@ -24,20 +25,20 @@ export function SendMail({ project, account, onClose }: { project: string; accou
       body: { kind, ...(redirect !== '' && { redirect_to: redirect }) },
       headers: { 'Idempotency-Key': key },
     }))
-    toast(`A mail to ${account.email} is on its way.`)
+    toast(texts.aMailToIsOn(account.email))
     await queries.invalidateQueries({ queryKey: ['mails', project] })
   }
 
   return (
-    <FormDialog title="Send mail" open onClose={onClose} action="Send mail" onSubmit={send}>
-      <SelectField label="What" value={kind} hint="Your mail texts and limits apply."
+    <FormDialog title={texts.sendMail} open onClose={onClose} action={texts.sendMail} onSubmit={send}>
+      <SelectField label={texts.what} value={kind} hint={texts.yourMailTextsAndLimits}
         onChange={(e) => setKind(e.target.value as typeof kind)}>
-        <option value="recovery">A link to set a new password</option>
-        <option value="magic_link">A link to sign in</option>
-        {!isConfirmed && <option value="confirmation">A link to confirm the address</option>}
+        <option value="recovery">{texts.aLinkToSetA}</option>
+        <option value="magic_link">{texts.aLinkToSignIn}</option>
+        {!isConfirmed && <option value="confirmation">{texts.aLinkToConfirmThe}</option>}
       </SelectField>
-      <TextField label="Page behind the link" type="url" value={redirect} maxLength={2000} hint={redirectHint}
-        placeholder="https://app.example.com/welcome" onChange={(e) => setRedirect(e.target.value)} />
+      <TextField label={texts.pageBehindTheLink} type="url" value={redirect} maxLength={2000} hint={redirectHint}
+        placeholder={texts.httpsAppExampleComWelcome} onChange={(e) => setRedirect(e.target.value)} />
     </FormDialog>
   )
 }
@@ -63,18 +64,18 @@ export function InviteEndUser({ project, onClose }: { project: string; onClose: 
       },
       headers: { 'Idempotency-Key': key },
     }))
-    toast(`An invitation to ${content.email} is on its way.`)
+    toast(texts.anInvitationToIsOn(content.email))
     await queries.invalidateQueries({ queryKey: ['end-users', project] })
     await navigate({ to: `/projects/${project}/users/${content.uuid}` })
   }
 
   return (
-    <FormDialog title="Invite user" open onClose={onClose} action="Send invitation" onSubmit={invite}>
-      <TextField label="Address" type="email" required autoComplete="off" autoFocus value={email} maxLength={254}
+    <FormDialog title={texts.inviteUser} open onClose={onClose} action={texts.sendInvitation} onSubmit={invite}>
+      <TextField label={texts.address} type="email" required autoComplete="off" autoFocus value={email} maxLength={254}
         onChange={(e) => setEmail(e.target.value)} />
-      <TextField label="Page behind the link" type="url" value={redirect} maxLength={2000} hint={redirectHint}
-        placeholder="https://app.example.com/welcome" onChange={(e) => setRedirect(e.target.value)} />
-      <TextArea label="Metadata (JSON)" value={metadata} placeholder='{"name": "Grace"}' spellCheck={false}
+      <TextField label={texts.pageBehindTheLink} type="url" value={redirect} maxLength={2000} hint={redirectHint}
+        placeholder={texts.httpsAppExampleComWelcome} onChange={(e) => setRedirect(e.target.value)} />
+      <TextArea label={texts.metadataJSON} value={metadata} placeholder={texts.nameGrace} spellCheck={false}
         error={typeof members === 'string' ? members : undefined} onChange={(e) => setMetadata(e.target.value)} />
     </FormDialog>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/endusers'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -12,6 +13,7 @@ import { queries } from '../../queries'
 
 type Session = Schemas['AccountSession']
 type Factor = Schemas['AccountFactor']
+type Passkey = Schemas['AccountPasskey']
 
 interface Props {
   project: string
@@ -35,26 +37,26 @@ export function Sessions(props: Props) {
     await read(api.DELETE('/projects/{projectUUID}/end-users/{endUserUUID}/sessions/{endUserSessionUUID}', {
       params: { path: { ...pathOf(props), endUserSessionUUID: session.uuid } },
     }))
-    toast('The session is ended.')
+    toast(texts.theSessionIsEnded)
     await queries.invalidateQueries({ queryKey: ['end-users', props.project, 'sessions'] })
   }
 
   return (
-    <Card title="Sessions" lead="Where this user is signed in.">
+    <Card title={texts.sessions} lead={texts.whereThisUserIsSigned}>
       <Loaded query={query} rows={1}>
-        {({ content, metadata }) => content.length === 0 ? <Empty title="Not signed in">The user has no session.</Empty> : (
+        {({ content, metadata }) => content.length === 0 ? <Empty title={texts.notSignedIn}>{texts.theUserHasNoSession}</Empty> : (
           <>
-            <Table label="Sessions" rows={content} keyOf={(s) => s.uuid} columns={[
-              { title: 'Device', cell: (s) => s.userAgent ?? 'unknown' },
-              { title: 'Address', cell: (s) => s.address, narrow: true },
-              { title: 'Signed in by', cell: (s) => (
-                <>{s.methods.join(', ')} {s.level !== 'aal1' && <Badge tone="success">second factor</Badge>}</>
+            <Table label={texts.sessions} rows={content} keyOf={(s) => s.uuid} columns={[
+              { title: texts.device, cell: (s) => s.userAgent ?? texts.unknown },
+              { title: texts.address, cell: (s) => s.address, narrow: true },
+              { title: texts.signedInBy, cell: (s) => (
+                <>{s.methods.join(', ')} {s.level !== 'aal1' && <Badge tone="success">{texts.secondFactor}</Badge>}</>
               ) },
-              { title: 'Since', cell: (s) => <Time at={s.createdAt} />, narrow: true },
-              { title: 'Renewed', cell: (s) => <Time at={s.refreshedAt} />, narrow: true },
+              { title: texts.since, cell: (s) => <Time at={s.createdAt} />, narrow: true },
+              { title: texts.renewed, cell: (s) => <Time at={s.refreshedAt} />, narrow: true },
               { title: '', align: 'right', cell: (s) => (
-                <Button needs="deleteEndUserSession" aria-label={`End session of ${s.address ?? 'an unknown address'}`}
-                  onClick={() => setEnded(s)}>End</Button>
+                <Button needs="deleteEndUserSession" aria-label={texts.endSessionOfAddress(s.address ?? texts.anUnknownAddress)}
+                  onClick={() => setEnded(s)}>{texts.end}</Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={setPage} />
@@ -62,8 +64,8 @@ export function Sessions(props: Props) {
         )}
       </Loaded>
       {ended && (
-        <Confirm title="End session" open action="End session" onClose={() => setEnded(undefined)} onSubmit={() => end(ended)}>
-          <p>The user has to sign in again on this device. The rows API accepts its access token until that expires.</p>
+        <Confirm title={texts.endSession} open action={texts.endSession} onClose={() => setEnded(undefined)} onSubmit={() => end(ended)}>
+          <p>{texts.theUserHasToSignIn}</p>
         </Confirm>
       )}
     </Card>
@@ -71,7 +73,7 @@ export function Sessions(props: Props) {
 }
 
 const factorTypes: Record<Factor['type'], string> = {
-  totp: 'authenticator app', phone: 'text message', webauthn: 'security key',
+  totp: texts.authenticatorApp, phone: texts.textMessage, webauthn: texts.securityKey,
 }
 
 /** What the user needs besides the password. */
@@ -86,33 +88,73 @@ export function Factors(props: Props) {
     await read(api.DELETE('/projects/{projectUUID}/end-users/{endUserUUID}/factors/{factorUUID}', {
       params: { path: { ...pathOf(props), factorUUID: factor.uuid } },
     }))
-    toast('The second factor is removed.')
+    toast(texts.theSecondFactorIsRemoved)
     await queries.invalidateQueries({ queryKey: ['end-users', props.project] })
   }
 
   return (
-    <Card title="Second factors" lead="What this user needs besides the password.">
+    <Card title={texts.secondFactors} lead={texts.whatThisUserNeedsBesides}>
       <Loaded query={query} rows={1}>
-        {({ content }) => content.length === 0 ? <Empty title="No second factor">The user adds one in your application.</Empty> : (
-          <Table label="Second factors" rows={content} keyOf={(f) => f.uuid} columns={[
-            { title: 'Kind', cell: (f) => factorTypes[f.type] },
-            { title: 'Name', cell: (f) => f.name || (f.phone && `+${f.phone}`) },
-            { title: 'State', cell: (f) => f.status === 'verified' ? <Badge tone="success">in use</Badge> : <Badge>not verified</Badge> },
-            { title: 'Added', cell: (f) => <Time at={f.createdAt} />, narrow: true },
+        {({ content }) => content.length === 0 ? <Empty title={texts.noSecondFactor}>{texts.theUserAddsOneIn}</Empty> : (
+          <Table label={texts.secondFactors} rows={content} keyOf={(f) => f.uuid} columns={[
+            { title: texts.kind, cell: (f) => factorTypes[f.type] },
+            { title: texts.name, cell: (f) => f.name || (f.phone && `+${f.phone}`) },
+            { title: texts.state, cell: (f) => f.status === 'verified' ? <Badge tone="success">{texts.inUse}</Badge> : <Badge>{texts.notVerified}</Badge> },
+            { title: texts.added, cell: (f) => <Time at={f.createdAt} />, narrow: true },
             { title: '', align: 'right', cell: (f) => (
-              <Button needs="deleteEndUserFactor" look="danger" aria-label={`Remove ${factorTypes[f.type]} ${f.name}`}
-                onClick={() => setRemoved(f)}>Remove</Button>
+              <Button needs="deleteEndUserFactor" look="danger" aria-label={texts.removeFactorTypesName(factorTypes[f.type], f.name)}
+                onClick={() => setRemoved(f)}>{texts.remove}</Button>
             ) },
           ]} />
         )}
       </Loaded>
       {removed && (
-        <Confirm title="Remove second factor" open action="Remove factor" onClose={() => setRemoved(undefined)}
+        <Confirm title={texts.removeSecondFactor} open action={texts.removeFactor} onClose={() => setRemoved(undefined)}
           onSubmit={() => remove(removed)}>
           <p>
-            Make sure that the person who asks is the user: without the factor, whoever has the password or the mailbox gets
-            in. With the last one, the recovery codes are void.
+            {texts.makeSureThatThePerson}
           </p>
+        </Confirm>
+      )}
+    </Card>
+  )
+}
+
+/** The passkeys by which the user signs in. */
+export function Passkeys(props: Props) {
+  const [removed, setRemoved] = useState<Passkey>()
+  const query = useQuery({
+    queryKey: ['end-users', props.project, 'passkeys', props.user],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/end-users/{endUserUUID}/passkeys', { params: { path: pathOf(props) } })),
+  })
+
+  async function remove(passkey: Passkey) {
+    await read(api.DELETE('/projects/{projectUUID}/end-users/{endUserUUID}/passkeys/{passkeyUUID}', {
+      params: { path: { ...pathOf(props), passkeyUUID: passkey.uuid } },
+    }))
+    toast(texts.thePasskeyIsRemoved)
+    await queries.invalidateQueries({ queryKey: ['end-users', props.project, 'passkeys'] })
+  }
+
+  return (
+    <Card title={texts.passkeys} lead={texts.devicesThatSignThisUserIn}>
+      <Loaded query={query} rows={1}>
+        {({ content }) => content.length === 0 ? <Empty title={texts.noPasskey}>{texts.theUserRegistersOne}</Empty> : (
+          <Table label={texts.passkeys} rows={content} keyOf={(p) => p.uuid} columns={[
+            { title: texts.name, cell: (p) => p.name || texts.unnamed },
+            { title: texts.added, cell: (p) => <Time at={p.createdAt} />, narrow: true },
+            { title: texts.lastUsed, cell: (p) => <Time at={p.lastUsedAt} /> },
+            { title: '', align: 'right', cell: (p) => (
+              <Button needs="deleteEndUserPasskey" look="danger" aria-label={texts.removePasskeyName(p.name)}
+                onClick={() => setRemoved(p)}>{texts.remove}</Button>
+            ) },
+          ]} />
+        )}
+      </Loaded>
+      {removed && (
+        <Confirm title={texts.removePasskey} open action={texts.removePasskey} onClose={() => setRemoved(undefined)}
+          onSubmit={() => remove(removed)}>
+          <p>{texts.theDeviceNoLongerSignsIn}</p>
         </Confirm>
       )}
     </Card>
@@ -129,16 +171,16 @@ export function Identities(props: Props) {
   })
 
   return (
-    <Card title="Identities" lead="Accounts by which this user signs in.">
+    <Card title={texts.identities} lead={texts.accountsByWhichThisUser}>
       <Loaded query={query} rows={1}>
         {({ content }) => content.length === 0
-          ? <Empty title="No identity">The user has no address, number or provider.</Empty>
+          ? <Empty title={texts.noIdentity}>{texts.theUserHasNoAddress}</Empty>
           : (
-            <Table label="Identities" rows={content} keyOf={(i) => i.uuid} columns={[
-              { title: 'Provider', cell: (i) => i.provider },
-              { title: 'Id with the provider', cell: (i) => <code>{i.providerId}</code>, narrow: true },
-              { title: 'Address', cell: (i) => i.email },
-              { title: 'Last sign-in', cell: (i) => <Time at={i.lastSignInAt} /> },
+            <Table label={texts.identities} rows={content} keyOf={(i) => i.uuid} columns={[
+              { title: texts.provider, cell: (i) => i.provider },
+              { title: texts.idWithTheProvider, cell: (i) => <code>{i.providerId}</code>, narrow: true },
+              { title: texts.address, cell: (i) => i.email },
+              { title: texts.lastSignIn, cell: (i) => <Time at={i.lastSignInAt} /> },
             ]} />
           )}
       </Loaded>

@@ -1,5 +1,6 @@
 /** What an account of an end user says, without its screen. */
 
+import { texts } from '#texts/endusers'
 import type { Schemas } from '../../api/client'
 
 /** Returns the name under which people know an account: its address, its number, or its UUID. */
@@ -7,7 +8,7 @@ export function titleOf(a: Pick<Schemas['Account'], 'email' | 'phone' | 'uuid' |
   if (a.email !== '') return a.email
   if (a.phone !== '') return `+${a.phone}`
 
-  return a.isAnonymous ? `Anonymous ${a.uuid.slice(0, 8)}` : a.uuid
+  return a.isAnonymous ? texts.anonymousUuid(a.uuid.slice(0, 8)) : a.uuid
 }
 
 export type Members = Record<string, unknown>
@@ -18,11 +19,11 @@ export function parseMembers(text: string): Members | string {
 
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'Enter a JSON object, such as {"plan": "free"}.'
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return texts.enterAJSONObjectSuch
 
     return value as Members
   } catch (error) {
-    return `Not valid JSON: ${error instanceof Error ? error.message : String(error)}`
+    return texts.notValidJSONError(error instanceof Error ? error.message : String(error))
   }
 }
 

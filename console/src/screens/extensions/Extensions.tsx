@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react'
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/extensions'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -29,14 +30,14 @@ export function Extensions() {
   })
 
   return (
-    <Page title="Extensions" lead="Types, functions and operators that the project can add to PostgreSQL.">
-      <TextField label="Search by name or description" type="search" value={search}
+    <Page title={texts.extensions} lead={texts.typesFunctionsAndOperatorsThat}>
+      <TextField label={texts.searchByNameOrDescription} type="search" value={search}
         onChange={(e) => setSearch(e.target.value)} />
       <Loaded query={query}>
         {({ content }) => {
           const shown = content.filter((e) => matches(e, search)).sort(installedFirst)
           return shown.length === 0
-            ? <Empty title="No extension matches">Only an operator installs other extensions.</Empty>
+            ? <Empty title={texts.noExtensionMatches}>{texts.onlyAnOperatorInstallsOther}</Empty>
             : <List extensions={shown} onOpen={setOpened} />
         }}
       </Loaded>
@@ -57,17 +58,17 @@ const matches = (e: Extension, search: string) =>
 
 function List({ extensions, onOpen }: { extensions: Extension[]; onOpen: (opened: Opened) => void }) {
   return (
-    <Table label="Extensions" rows={extensions} keyOf={(e) => e.name} columns={[
-      { title: 'Name', cell: (e) => <code>{e.name}</code> },
-      { title: 'Description', narrow: true, cell: (e) => e.description },
-      { title: 'State', cell: (e) => isInstalled(e)
-        ? <Badge tone="success">{e.installedVersion} in {e.schema}</Badge>
-        : <Badge>available{e.version !== null && `: ${e.version}`}</Badge> },
-      { title: 'Actions', align: 'right', cell: (e) => isInstalled(e)
-        ? <Button needs="deleteExtension" look="danger" aria-label={`Remove ${e.name}`}
-            onClick={() => onOpen({ act: 'remove', extension: e })}>Remove</Button>
-        : <Button needs="createExtension" aria-label={`Install ${e.name}`}
-            onClick={() => onOpen({ act: 'install', extension: e })}>Install</Button> },
+    <Table label={texts.extensions} rows={extensions} keyOf={(e) => e.name} columns={[
+      { title: texts.name, cell: (e) => <code>{e.name}</code> },
+      { title: texts.description, narrow: true, cell: (e) => e.description },
+      { title: texts.state, cell: (e) => isInstalled(e)
+        ? <Badge tone="success">{texts.installedVersionInSchema(e.installedVersion, e.schema)}</Badge>
+        : <Badge>{texts.availableVersion(e.version !== null && `: ${e.version}`)}</Badge> },
+      { title: texts.actions, align: 'right', cell: (e) => isInstalled(e)
+        ? <Button needs="deleteExtension" look="danger" aria-label={texts.removeName(e.name)}
+            onClick={() => onOpen({ act: 'remove', extension: e })}>{texts.remove}</Button>
+        : <Button needs="createExtension" aria-label={texts.installName(e.name)}
+            onClick={() => onOpen({ act: 'install', extension: e })}>{texts.install}</Button> },
     ]} />
   )
 }
@@ -89,11 +90,10 @@ function Install({ project, extension, onClose }: Props) {
   }
 
   return (
-    <FormDialog title={`Install ${extension.name}`} open onClose={onClose} action="Install extension" onSubmit={install}>
+    <FormDialog title={texts.installName(extension.name)} open onClose={onClose} action={texts.installExtension} onSubmit={install}>
       <p>{extension.description}</p>
       <p>
-        It is installed into the schema <code>extensions</code> with what it requires. Its types and functions need no
-        prefix. It can be removed as long as nothing uses it.
+        {texts.itIsInstalledIntoThe(<code>extensions</code>)}
       </p>
     </FormDialog>
   )
@@ -108,10 +108,9 @@ function Remove({ project, extension, onClose }: Props) {
   }
 
   return (
-    <Confirm title={`Remove ${extension.name}`} open onClose={onClose} action="Remove extension" onSubmit={remove}>
+    <Confirm title={texts.removeName(extension.name)} open onClose={onClose} action={texts.removeExtension} onSubmit={remove}>
       <p>
-        The types, functions and operators of {extension.name} are removed. If columns, indexes or functions use them,
-        the extension stays, and you see which.
+        {texts.theTypesFunctionsAndOperators(extension.name)}
       </p>
     </Confirm>
   )

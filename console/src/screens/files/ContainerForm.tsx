@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/files'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Dialog, FormDialog } from '../../components/Dialog'
 import { CheckField, TextArea, TextField } from '../../components/Field'
@@ -18,7 +19,7 @@ export function ContainerForm({ project, uuid, onClose }: { project: string; uui
   })
   if (uuid === undefined) return <Fields project={project} onClose={onClose} />
   if (query.data === undefined) {
-    return <Dialog title="Edit container" open onClose={onClose}><Loaded query={query}>{() => null}</Loaded></Dialog>
+    return <Dialog title={texts.editContainer} open onClose={onClose}><Loaded query={query}>{() => null}</Loaded></Dialog>
   }
 
   return <Fields project={project} onClose={onClose} container={query.data.content}
@@ -52,21 +53,21 @@ function Fields({ project, container, types = [], onClose }: {
     await queries.invalidateQueries({ queryKey: ['containers', project] })
   }
 
-  const verb = container === undefined ? 'Create container' : 'Save container'
+  const verb = container === undefined ? texts.createContainer : texts.saveContainer
   return (
-    <FormDialog title={container === undefined ? 'Create container' : `Edit ${container.name}`} open onClose={onClose}
+    <FormDialog title={container === undefined ? texts.createContainer : texts.editName(container.name)} open onClose={onClose}
       action={verb} onSubmit={save} disabled={badLimit}>
-      <TextField label="Name" required value={name} autoFocus hint="3 to 63 letters, digits, _ or -."
+      <TextField label={texts.name} required value={name} autoFocus hint={texts.threeToThe63LettersDigits}
         onChange={(e) => setName(e.target.value)} />
-      <TextField label="Description" value={description} maxLength={500} onChange={(e) => setDescription(e.target.value)} />
-      <CheckField label="Everyone can read its files" checked={isPublic}
-        hint="Without a token, by the name of the file. Otherwise policies decide."
+      <TextField label={texts.description} value={description} maxLength={500} onChange={(e) => setDescription(e.target.value)} />
+      <CheckField label={texts.everyoneCanReadItsFiles} checked={isPublic}
+        hint={texts.withoutATokenByThe}
         onChange={(e) => setPublic(e.target.checked)} />
-      <TextField label="Size limit of a file" value={limit} placeholder="50 MB"
-        hint={container ? 'Existing files stay, even if they are larger.' : 'Empty: the default of this server.'}
-        error={badLimit ? 'Enter a size such as 50 MB or 2 GB.' : undefined} onChange={(e) => setLimit(e.target.value)} />
-      <TextArea label="Accepted media types" value={accepted} rows={3} placeholder={'image/*\napplication/pdf'}
-        hint="One a line. Empty accepts all." onChange={(e) => setAccepted(e.target.value)} />
+      <TextField label={texts.sizeLimitOfAFile} value={limit} placeholder={texts.the50MB}
+        hint={container ? texts.existingFilesStayEvenIf : texts.emptyTheDefaultOfThis}
+        error={badLimit ? texts.enterASizeSuchAs : undefined} onChange={(e) => setLimit(e.target.value)} />
+      <TextArea label={texts.acceptedMediaTypes} value={accepted} rows={3} placeholder={texts.imageApplicationPdf}
+        hint={texts.oneALineEmptyAccepts} onChange={(e) => setAccepted(e.target.value)} />
     </FormDialog>
   )
 }

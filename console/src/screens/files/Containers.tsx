@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/files'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Badge, formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -18,9 +19,9 @@ import { ContainerForm } from './ContainerForm'
 type Container = Schemas['Container']
 
 const sorts = {
-  name: { sort: 'name', order: 'asc', text: 'Name' },
-  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
-  changed: { sort: 'updatedAt', order: 'desc', text: 'Last changed' },
+  name: { sort: 'name', order: 'asc', text: texts.name },
+  newest: { sort: 'createdAt', order: 'desc', text: texts.newestFirst },
+  changed: { sort: 'updatedAt', order: 'desc', text: texts.lastChanged },
 } as const
 
 /** The containers of the project's files. */
@@ -38,38 +39,38 @@ export function Containers() {
     })),
     placeholderData: (former) => former,
   })
-  const create = <Button needs="createContainer" look="primary" onClick={() => setEdited('new')}>Create container</Button>
+  const create = <Button needs="createContainer" look="primary" onClick={() => setEdited('new')}>{texts.createContainer}</Button>
 
   return (
-    <Page title="Files" lead="A container has files, a size limit and rules for who may read them. Applications call it a bucket."
+    <Page title={texts.files} lead={texts.aContainerHasFilesA}
       actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No container yet" action={create}>Create one, then upload files or let your users do it.</Empty>
+          <Empty title={texts.noContainerYet} action={create}>{texts.createOneThenUploadFiles}</Empty>
         ) : (
           <>
             <FilterBar>
-              <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+              <SelectField label={texts.order} value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
                 {Object.entries(sorts).map(([name, s]) => (
                   <option key={name} value={name === 'name' ? '' : name}>{s.text}</option>
                 ))}
               </SelectField>
             </FilterBar>
-            <Table label="Containers" rows={content} keyOf={(c) => c.uuid}
+            <Table label={texts.containers} rows={content} keyOf={(c) => c.uuid}
               onOpen={(c) => void navigate({ to: `/projects/${project}/files/${c.uuid}` })}
               columns={[
-                { title: 'Name', cell: (c) => <Link to={`/projects/${project}/files/${c.uuid}` as string}>{c.name}</Link> },
-                { title: 'Description', cell: (c) => c.description, narrow: true },
-                { title: 'Readable', cell: (c) => (
-                  c.isPublic ? <Badge tone="warning">by everyone</Badge> : <Badge>by policy</Badge>
+                { title: texts.name, cell: (c) => <Link to={`/projects/${project}/files/${c.uuid}` as string}>{c.name}</Link> },
+                { title: texts.description, cell: (c) => c.description, narrow: true },
+                { title: texts.readable, cell: (c) => (
+                  c.isPublic ? <Badge tone="warning">{texts.byEveryone}</Badge> : <Badge>{texts.byPolicy}</Badge>
                 ) },
-                { title: 'Files', cell: (c) => c.totalFiles.toLocaleString(), align: 'right' },
-                { title: 'Size limit', cell: (c) => formatBytes(c.maxFileSize), align: 'right', narrow: true },
-                { title: 'Changed', cell: (c) => <Time at={c.updatedAt} />, narrow: true },
-                { title: 'Actions', align: 'right', cell: (c) => (
-                  <Menu label={`Actions for ${c.name}`} items={[
-                    { text: 'Edit container', needs: 'updateContainer', onSelect: () => setEdited(c) },
-                    { text: 'Delete container', danger: true, needs: 'deleteContainer', onSelect: () => setDeleted(c) },
+                { title: texts.files, cell: (c) => c.totalFiles.toLocaleString(), align: 'right' },
+                { title: texts.sizeLimit, cell: (c) => formatBytes(c.maxFileSize), align: 'right', narrow: true },
+                { title: texts.changed, cell: (c) => <Time at={c.updatedAt} />, narrow: true },
+                { title: texts.actions, align: 'right', cell: (c) => (
+                  <Menu label={texts.actionsForName(c.name)} items={[
+                    { text: texts.editContainer, needs: 'updateContainer', onSelect: () => setEdited(c) },
+                    { text: texts.deleteContainer, danger: true, needs: 'deleteContainer', onSelect: () => setDeleted(c) },
                   ]} />
                 ) },
               ]} />
@@ -96,16 +97,15 @@ function DeleteContainer({ project, container, onClose }: { project: string; con
         header: inProject(project), path: { containerUUID: container.uuid }, ...(files > 0 && { query: { force: true } }),
       },
     }))
-    toast(`Container ${container.name} is deleted.`)
+    toast(texts.containerNameIsDeleted(container.name))
     await queries.invalidateQueries({ queryKey: ['containers', project] })
   }
 
   return (
-    <Confirm title="Delete this container" open onClose={onClose} action="Delete container" name={container.name}
+    <Confirm title={texts.deleteThisContainer} open onClose={onClose} action={texts.deleteContainer} name={container.name}
       onSubmit={remove}>
       <p>
-        {files === 0 ? 'The container is empty.' : `${files.toLocaleString()} ${files === 1 ? 'file is' : 'files are'} lost.`}{' '}
-        Its policies and signed URLs stop working. This cannot be undone, except by a restore of a backup.
+        {texts.itsPoliciesAndSignedURLs(files === 0 ? texts.theContainerIsEmpty : texts.filesLost(files.toLocaleString(), files === 1 ? texts.fileIs : texts.filesAre))}
       </p>
     </Confirm>
   )

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/files'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Copyable, formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -30,7 +31,7 @@ export function FilePreview({ project, container, uuid, onAct, onClose }: {
       params: { header: inProject(project), path: { containerUUID: container, fileUUID: uuid } },
     })),
   })
-  const name = query.data === undefined ? 'File' : splitName(query.data.content.fullFileName)[1]
+  const name = query.data === undefined ? texts.file : splitName(query.data.content.fullFileName)[1]
 
   return (
     <Dialog title={name} open onClose={onClose} side wide>
@@ -40,22 +41,22 @@ export function FilePreview({ project, container, uuid, onAct, onClose }: {
           return (
             <Stack>
               <Row>
-                <Button look="primary" onClick={() => void saveFile(project, container, { ...file, size: f.size })}>Download</Button>
-                <Button needs="updateFile" onClick={() => onAct({ kind: 'move', file })}>Rename or move</Button>
-                <Button onClick={() => onAct({ kind: 'sign', file })}>Create signed URL</Button>
+                <Button look="primary" onClick={() => void saveFile(project, container, { ...file, size: f.size })}>{texts.download}</Button>
+                <Button needs="updateFile" onClick={() => onAct({ kind: 'move', file })}>{texts.renameOrMove}</Button>
+                <Button onClick={() => onAct({ kind: 'sign', file })}>{texts.createSignedURL}</Button>
                 <Button needs="deleteFile" look="danger" onClick={() => onAct({ kind: 'delete', files: [file] })}>
-                  Delete file
+                  {texts.deleteFile}
                 </Button>
               </Row>
               <Content project={project} file={f} />
               <Details entries={[
-                ['Full name', f.fullFileName],
-                ['Type', f.mimeType],
-                ['Size', `${formatBytes(f.size)} (${f.size.toLocaleString()} bytes)`],
-                ['UUID', <Copyable value={f.uuid} label="UUID" />],
-                ['SHA-256', <Copyable value={metadata.sha256} label="SHA-256" />],
-                ['Created', <Time at={f.createdAt} />],
-                ['Changed', <Time at={f.updatedAt} />],
+                [texts.fullName, f.fullFileName],
+                [texts.type, f.mimeType],
+                [texts.size, texts.countCount2Bytes(formatBytes(f.size), f.size.toLocaleString())],
+                ['UUID', <Copyable value={f.uuid} label={texts.uuid} />],
+                ['SHA-256', <Copyable value={metadata.sha256} label={texts.shaThe256} />],
+                [texts.created, <Time at={f.createdAt} />],
+                [texts.changed, <Time at={f.updatedAt} />],
               ]} />
             </Stack>
           )
@@ -79,8 +80,8 @@ function Content({ project, file }: { project: string; file: Schemas['File'] }) 
     enabled: shows && file.size > 0,
     gcTime: 60_000,
   })
-  if (file.size === 0) return <p>The file is empty.</p>
-  if (!shows) return <p>{kind === 'none' ? 'This type has no preview.' : 'The file is too large for a preview.'}</p>
+  if (file.size === 0) return <p>{texts.theFileIsEmpty}</p>
+  if (!shows) return <p>{kind === 'none' ? texts.thisTypeHasNoPreview : texts.theFileIsTooLarge}</p>
 
   return (
     <Loaded query={query} rows={3}>
@@ -102,8 +103,8 @@ function TextContent({ bytes, whole }: { bytes: Blob; whole: boolean }) {
 
   return (
     <div>
-      <pre className={css.text} tabIndex={0} aria-label="Text of the file">{text}</pre>
-      {!whole && <p>The beginning of the file. Download it to read all.</p>}
+      <pre className={css.text} tabIndex={0} aria-label={texts.textOfTheFile}>{text}</pre>
+      {!whole && <p>{texts.theBeginningOfTheFile}</p>}
     </div>
   )
 }
@@ -117,7 +118,7 @@ function MediaContent({ bytes, kind, type, name }: { bytes: Blob; kind: PreviewK
     return () => URL.revokeObjectURL(next)
   }, [bytes, type])
 
-  if (broken) return <p>The browser cannot show this file. Download it instead.</p>
+  if (broken) return <p>{texts.theBrowserCannotShowThis}</p>
   if (url === '') return null
 
   const failed = () => setBroken(true)

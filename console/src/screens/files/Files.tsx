@@ -1,6 +1,7 @@
 import { useRef, useState, type DragEvent } from 'react'
 import { Link, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/files'
 import { api, inProject, read, sendJSON } from '../../api/client'
 import { formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -26,9 +27,9 @@ import css from './Files.module.css'
 const pageSize = 100
 
 const sorts = {
-  name: { column: 'name', order: 'asc', text: 'Name' },
-  newest: { column: 'created_at', order: 'desc', text: 'Newest first' },
-  changed: { column: 'updated_at', order: 'desc', text: 'Last changed' },
+  name: { column: 'name', order: 'asc', text: texts.name },
+  newest: { column: 'created_at', order: 'desc', text: texts.newestFirst },
+  changed: { column: 'updated_at', order: 'desc', text: texts.lastChanged },
 } as const
 
 /** The files and folders of a container. */
@@ -44,12 +45,11 @@ export function Files() {
   const c = query.data?.content
 
   return (
-    <Page title={c?.name ?? 'Files'} lead={c && (
+    <Page title={c?.name ?? texts.files} lead={c && (
       <>
-        {c.totalFiles.toLocaleString()} {c.totalFiles === 1 ? 'file' : 'files'}, up to {formatBytes(c.maxFileSize)} each,{' '}
-        {c.isPublic ? 'readable by everyone' : 'readable by policy'}
+        {texts.totalFilesUpToMaxFileSizeEach(c.totalFiles.toLocaleString(), c.totalFiles === 1 ? texts.file2 : texts.files2, formatBytes(c.maxFileSize), c.isPublic ? texts.readableByEveryone : texts.readableByPolicy)}
       </>
-    )} actions={c && <Button needs="updateContainer" onClick={() => setEdits(true)}>Edit container</Button>}>
+    )} actions={c && <Button needs="updateContainer" onClick={() => setEdits(true)}>{texts.editContainer}</Button>}>
       <Loaded query={query}>{({ content }) => <Browser project={project} container={container} bucket={content.name} />}</Loaded>
       {edits && <ContainerForm project={project} uuid={container} onClose={() => setEdits(false)} />}
     </Page>
@@ -101,7 +101,7 @@ function Browser({ project, container, bucket }: BrowserProps) {
     if (input.current) input.current.value = '' // the same file can be chosen again
   }
 
-  const upload = <Button needs="writeFiles" look="primary" onClick={() => input.current?.click()}>Upload files</Button>
+  const upload = <Button needs="writeFiles" look="primary" onClick={() => input.current?.click()}>{texts.uploadFiles}</Button>
   return (
     <div className={css.drop} data-drags={drags || undefined} onDrop={(e) => void drop(e)}
       onDragOver={(e) => {
@@ -112,16 +112,16 @@ function Browser({ project, container, bucket }: BrowserProps) {
       <div className={css.bar}>
         <Trail project={project} container={container} bucket={bucket} folder={folder} />
         <Row>
-          <Button needs="writeFiles" onClick={() => setNamesFolder(true)}>New folder</Button>
+          <Button needs="writeFiles" onClick={() => setNamesFolder(true)}>{texts.newFolder}</Button>
           {upload}
         </Row>
-        <input ref={input} type="file" multiple hidden aria-label="Files to upload" onChange={(e) => choose(e.target.files)} />
+        <input ref={input} type="file" multiple hidden aria-label={texts.filesToUpload} onChange={(e) => choose(e.target.files)} />
       </div>
       <UploadList uploads={uploads} retry={retry} cancel={cancel} clear={clear} />
       <FilterBar>
-        <FilterField label="Search in this folder" value={filters.search}
+        <FilterField label={texts.searchInThisFolder} value={filters.search}
           onChange={(search) => setFilters({ search, page: '' })} />
-        <SelectField label="Order" value={filters.sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+        <SelectField label={texts.order} value={filters.sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
           {Object.entries(sorts).map(([name, s]) => <option key={name} value={name === 'name' ? '' : name}>{s.text}</option>)}
         </SelectField>
       </FilterBar>
@@ -130,8 +130,8 @@ function Browser({ project, container, bucket }: BrowserProps) {
       ) : (
         <Loaded query={query}>
           {(objects) => objects.length === 0 ? (
-            <Empty title={filters.search === '' ? 'No file here' : 'No name matches'} action={upload}>
-              Drag files onto this page, or choose them.
+            <Empty title={filters.search === '' ? texts.noFileHere : texts.noNameMatches} action={upload}>
+              {texts.dragFilesOntoThisPage}
             </Empty>
           ) : (
             <>
@@ -194,17 +194,17 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
 
   function actsFor(e: Entry): MenuItem[] {
     if (e.kind === 'folder') {
-      return [{ text: 'Delete folder', danger: true, needs: 'deleteFolder',
+      return [{ text: texts.deleteFolder, danger: true, needs: 'deleteFolder',
         onSelect: () => onAct({ kind: 'deleteFolder', folder: `${folder}${e.name}/` }) }]
     }
 
     const file = { uuid: e.uuid, fullName: folder + e.name }
     return [
-      { text: 'Download', onSelect: () => void saveFile(project, container, { ...file, size: e.size }) },
-      { text: 'Rename or move', needs: 'updateFile', onSelect: () => onAct({ kind: 'move', file }) },
-      { text: 'Copy file', needs: 'writeFiles', onSelect: () => onAct({ kind: 'copy', file }) },
-      { text: 'Create signed URL', onSelect: () => onAct({ kind: 'sign', file }) },
-      { text: 'Delete file', danger: true, needs: 'deleteFile', onSelect: () => onAct({ kind: 'delete', files: [file] }) },
+      { text: texts.download, onSelect: () => void saveFile(project, container, { ...file, size: e.size }) },
+      { text: texts.renameOrMove, needs: 'updateFile', onSelect: () => onAct({ kind: 'move', file }) },
+      { text: texts.copyFile, needs: 'writeFiles', onSelect: () => onAct({ kind: 'copy', file }) },
+      { text: texts.createSignedURL, onSelect: () => onAct({ kind: 'sign', file }) },
+      { text: texts.deleteFile, danger: true, needs: 'deleteFile', onSelect: () => onAct({ kind: 'delete', files: [file] }) },
     ]
   }
 
@@ -212,18 +212,18 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
     <>
       {chosenFiles.length > 0 && (
         <Row>
-          <span>{chosenFiles.length} chosen</span>
+          <span>{texts.countChosen(chosenFiles.length)}</span>
           <Button needs="deleteFile" look="danger" onClick={() => onAct({ kind: 'delete', files: chosenFiles })}>
-            Delete files
+            {texts.deleteFiles}
           </Button>
-          <Button look="quiet" onClick={() => setChosen(new Set())}>Choose none</Button>
+          <Button look="quiet" onClick={() => setChosen(new Set())}>{texts.chooseNone}</Button>
         </Row>
       )}
-      <Table label="Files" rows={entries} keyOf={(e) => `${e.kind} ${e.name}`}
+      <Table label={texts.files} rows={entries} keyOf={(e) => `${e.kind} ${e.name}`}
         onOpen={(e) => (e.kind === 'folder' ? onFolder(`${folder}${e.name}/`) : onOpen(e.uuid))}
         columns={[
-          { title: 'Choose', cell: (e) => e.kind === 'file' && (
-            <input type="checkbox" aria-label={`Choose ${e.name}`} checked={chosen.has(e.uuid)}
+          { title: texts.choose, cell: (e) => e.kind === 'file' && (
+            <input type="checkbox" aria-label={texts.chooseName(e.name)} checked={chosen.has(e.uuid)}
               onClick={(event) => event.stopPropagation()}
               onChange={() => setChosen((former) => {
                 const next = new Set(former)
@@ -231,7 +231,7 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
                 return next
               })} />
           ) },
-          { title: 'Name', cell: (e) => (
+          { title: texts.name, cell: (e) => (
             <button type="button" className={css.open}
               onClick={() => (e.kind === 'folder' ? onFolder(`${folder}${e.name}/`) : onOpen(e.uuid))}>
               <span aria-hidden="true">{e.kind === 'folder' ? '▸ ' : ''}</span>
@@ -239,10 +239,10 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
               {e.kind === 'folder' && '/'}
             </button>
           ) },
-          { title: 'Type', cell: (e) => (e.kind === 'file' ? e.mimeType : 'folder'), narrow: true },
-          { title: 'Size', cell: (e) => e.kind === 'file' && formatBytes(e.size), align: 'right' },
-          { title: 'Changed', cell: (e) => e.kind === 'file' && <Time at={e.updatedAt} />, narrow: true },
-          { title: 'Actions', cell: (e) => <Menu label={`Actions for ${e.name}`} items={actsFor(e)} />, align: 'right' },
+          { title: texts.type, cell: (e) => (e.kind === 'file' ? e.mimeType : 'folder'), narrow: true },
+          { title: texts.size, cell: (e) => e.kind === 'file' && formatBytes(e.size), align: 'right' },
+          { title: texts.changed, cell: (e) => e.kind === 'file' && <Time at={e.updatedAt} />, narrow: true },
+          { title: texts.actions, cell: (e) => <Menu label={texts.actionsForName(e.name)} items={actsFor(e)} />, align: 'right' },
         ]} />
     </>
   )
@@ -252,8 +252,8 @@ function Trail({ project, container, bucket, folder }: BrowserProps & { folder: 
   const to = `/projects/${project}/files/${container}` as string
 
   return (
-    <nav className={css.trail} aria-label="Folder">
-      <Link to={`/projects/${project}/files` as string}>Files</Link> /{' '}
+    <nav className={css.trail} aria-label={texts.folder}>
+      <Link to={`/projects/${project}/files` as string}>{texts.files}</Link> /{' '}
       <Link to={to} search={{} as never}>{bucket}</Link> /{' '}
       {trail(folder).map(([name, path]) => (
         <span key={path}>
@@ -269,9 +269,9 @@ function Pages({ page, more, onPage }: { page: number; more: boolean; onPage: (n
 
   return (
     <Row>
-      <Button disabled={page === 1} onClick={() => onPage(page - 1)}>Previous</Button>
-      <span>Page {page}</span>
-      <Button disabled={!more} onClick={() => onPage(page + 1)}>Next</Button>
+      <Button disabled={page === 1} onClick={() => onPage(page - 1)}>{texts.previous}</Button>
+      <span>{texts.page(page)}</span>
+      <Button disabled={!more} onClick={() => onPage(page + 1)}>{texts.next}</Button>
     </Row>
   )
 }
@@ -280,9 +280,9 @@ function NewFolder({ onName, onClose }: { onName: (name: string) => void; onClos
   const [name, setName] = useState('')
 
   return (
-    <FormDialog title="New folder" open onClose={onClose} action="Open folder" disabled={normalFolder(name) === ''}
+    <FormDialog title={texts.newFolder} open onClose={onClose} action={texts.openFolder} disabled={normalFolder(name) === ''}
       onSubmit={async () => onName(name)}>
-      <TextField label="Name" value={name} autoFocus hint="A folder exists while it has a file: upload one into it next."
+      <TextField label={texts.name} value={name} autoFocus hint={texts.aFolderExistsWhileIt}
         onChange={(e) => setName(e.target.value)} />
     </FormDialog>
   )

@@ -1,3 +1,4 @@
+import { texts } from '#texts/files'
 import { ApiError } from '../../api/failure'
 import { Badge, formatBytes } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -17,10 +18,10 @@ export function UploadList({ uploads, retry, cancel, clear }: {
 
   const done = uploads.filter((u) => u.status === 'done').length
   return (
-    <section className={css.uploads} aria-label="Uploads">
+    <section className={css.uploads} aria-label={texts.uploads}>
       <Row>
-        <b role="status">{done} of {uploads.length} uploaded</b>
-        <Button look="quiet" onClick={clear}>Clear finished</Button>
+        <b role="status">{texts.doneOfCountUploaded(done, uploads.length)}</b>
+        <Button look="quiet" onClick={clear}>{texts.clearFinished}</Button>
       </Row>
       <ul>
         {uploads.map((u) => <UploadRow key={u.id} upload={u} retry={retry} cancel={cancel} />)}
@@ -41,7 +42,7 @@ function UploadRow({ upload: u, retry, cancel }: {
     <li className={css.upload}>
       <span className={css.fileName}>{u.fullName}</span>
       {busy ? (
-        <progress aria-label={`Progress of ${u.fullName}`} max={u.file.size || 1} value={Math.min(u.sent, u.file.size)} />
+        <progress aria-label={texts.progressOfFullName(u.fullName)} max={u.file.size || 1} value={Math.min(u.sent, u.file.size)} />
       ) : (
         <span>
           <Badge tone={u.status === 'done' ? 'success' : u.status === 'failed' ? 'danger' : 'neutral'}>{u.status}</Badge>{' '}
@@ -49,10 +50,10 @@ function UploadRow({ upload: u, retry, cancel }: {
         </span>
       )}
       <Row>
-        {busy && <Button look="quiet" onClick={() => cancel(u.id)}>Cancel</Button>}
-        {u.status === 'failed' && taken && <Button onClick={() => retry(u.id, true)}>Replace file</Button>}
+        {busy && <Button look="quiet" onClick={() => cancel(u.id)}>{texts.cancel}</Button>}
+        {u.status === 'failed' && taken && <Button onClick={() => retry(u.id, true)}>{texts.replaceFile}</Button>}
         {(u.status === 'canceled' || (u.status === 'failed' && !taken)) && (
-          <Button onClick={() => retry(u.id, u.replaces)}>Try again</Button>
+          <Button onClick={() => retry(u.id, u.replaces)}>{texts.tryAgain}</Button>
         )}
       </Row>
       {u.status === 'failed' && <FailureNote error={u.error} />}

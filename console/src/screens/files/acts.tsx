@@ -1,10 +1,11 @@
 /** Dialogs of what a person does with files and folders. */
 
 import { useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/files'
 import { api, inProject, read, sendJSON } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
+import { useContainers } from '../../components/choices'
 import { Confirm, Dialog, FormDialog } from '../../components/Dialog'
 import { SelectField, TextField } from '../../components/Field'
 import { Row, Stack } from '../../components/Page'
@@ -32,13 +33,8 @@ export function MoveFile({ project, container, bucket, act, onClose, onDone }: P
   const copies = act.kind === 'copy'
   const [name, setName] = useState(act.file.fullName)
   const [target, setTarget] = useState(container)
-  const containers = useQuery({
-    queryKey: ['containers', project, 'names'],
-    queryFn: () => read(api.GET('/containers', {
-      params: { header: inProject(project), query: { limit: 100, sort: 'name' } },
-    })),
-  })
-  const known = containers.data?.content ?? []
+  const containers = useContainers(project)
+  const known = containers.data ?? []
 
   async function save() {
     if (copies) {
@@ -59,12 +55,12 @@ export function MoveFile({ project, container, bucket, act, onClose, onDone }: P
   }
 
   return (
-    <FormDialog title={copies ? 'Copy file' : 'Rename or move file'} open onClose={onClose}
-      action={copies ? 'Copy file' : 'Save name'} onSubmit={save}
+    <FormDialog title={copies ? texts.copyFile : texts.renameOrMoveFile} open onClose={onClose}
+      action={copies ? texts.copyFile : texts.saveName} onSubmit={save}
       disabled={name === '' || (name === act.file.fullName && target === container)}>
-      <TextField label="Name" value={name} autoFocus hint="With its folders, such as 2026/spring/cover.png."
+      <TextField label={texts.name} value={name} autoFocus hint={texts.withItsFoldersSuchAs}
         onChange={(e) => setName(e.target.value)} />
-      <SelectField label="Container" value={target} onChange={(e) => setTarget(e.target.value)}>
+      <SelectField label={texts.container} value={target} onChange={(e) => setTarget(e.target.value)}>
         {known.length === 0 && <option value={container}>{bucket}</option>}
         {known.map((c) => <option key={c.uuid} value={c.uuid}>{c.name}</option>)}
       </SelectField>
@@ -72,7 +68,7 @@ export function MoveFile({ project, container, bucket, act, onClose, onDone }: P
   )
 }
 
-const lifetimes = { '300': '5 minutes', '3600': 'An hour', '86400': 'A day', '604800': 'A week' }
+const lifetimes = { '300': '5 minutes', '3600': texts.anHour, '86400': 'A day', '604800': 'A week' }
 
 /** Makes a URL that reads one file without a token. */
 export function SignFile({ project, container, file, onClose }: Props & { file: FileRef }) {
@@ -94,19 +90,19 @@ export function SignFile({ project, container, file, onClose }: Props & { file: 
   }
 
   return (
-    <Dialog title="Signed URL" open onClose={onClose}>
+    <Dialog title={texts.signedURL} open onClose={onClose}>
       <Stack>
-        <p>Whoever has the URL can read {file.fullName} until it expires.</p>
-        <SelectField label="Valid for" value={seconds} onChange={(e) => setSeconds(e.target.value)}>
+        <p>{texts.whoeverHasTheURLCan(file.fullName)}</p>
+        <SelectField label={texts.validFor} value={seconds} onChange={(e) => setSeconds(e.target.value)}>
           {Object.entries(lifetimes).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </SelectField>
         <Row>
-          <Button look="primary" onClick={() => void sign()}>Create signed URL</Button>
+          <Button look="primary" onClick={() => void sign()}>{texts.createSignedURL}</Button>
         </Row>
         {made && (
           <>
-            <Copyable value={made.url} label="signed URL" />
-            <p>Expires <Time at={made.expiresAt} />.</p>
+            <Copyable value={made.url} label={texts.signedURL2} />
+            <p>{texts.expiresTime(<Time at={made.expiresAt} />)}</p>
           </>
         )}
         {failure !== null && <FailureNote error={failure} />}
@@ -131,10 +127,10 @@ export function DeleteFiles({ project, container, files, onClose, onDone }: Prop
     }
   }
 
-  const title = files.length === 1 ? 'Delete this file' : `Delete ${files.length} files`
+  const title = files.length === 1 ? texts.deleteThisFile : texts.deleteCountFiles(files.length)
   return (
-    <Confirm title={title} open onClose={onClose} action={files.length === 1 ? 'Delete file' : 'Delete files'} onSubmit={remove}>
-      <p>{files.length === 1 ? `${files[0]?.fullName} is lost.` : `${files.length} files are lost.`} Their URLs stop working.</p>
+    <Confirm title={title} open onClose={onClose} action={files.length === 1 ? texts.deleteFile : texts.deleteFiles} onSubmit={remove}>
+      <p>{texts.countTheirURLsStopWorking(files.length === 1 ? texts.fullNameIsLost(String(files[0]?.fullName)) : texts.countFilesAreLost(files.length))}</p>
     </Confirm>
   )
 }
@@ -147,13 +143,13 @@ export function DeleteFolder({ project, container, folder, onClose, onDone }: Pr
     const { content } = await read(api.DELETE('/containers/{containerUUID}/folders/{folder}', {
       params: { header: inProject(project), path: { containerUUID: container, folder } },
     }))
-    toast(content.files === 1 ? 'One file is deleted.' : `${content.files} files are deleted.`)
+    toast(content.files === 1 ? texts.oneFileIsDeleted : texts.filesAreDeleted(content.files))
     onDone()
   }
 
   return (
-    <Confirm title="Delete this folder" open onClose={onClose} action="Delete folder" name={folder} onSubmit={remove}>
-      <p>All files in {folder} and its folders are lost. This cannot be undone, except by a restore of a backup.</p>
+    <Confirm title={texts.deleteThisFolder} open onClose={onClose} action={texts.deleteFolder} name={folder} onSubmit={remove}>
+      <p>{texts.allFilesInAndIts(folder)}</p>
     </Confirm>
   )
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/forms'
 import { api, read } from '../../api/client'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextArea, TextField } from '../../components/Field'
@@ -31,19 +32,19 @@ export function FieldForm({ project, form, field, name, onClose }: {
   }
 
   return (
-    <FormDialog title={field === undefined ? 'Add field' : 'Edit field'} open onClose={onClose} side
-      action={field === undefined ? 'Add field' : 'Save field'} onSubmit={save}>
-      <TextField label="Question" required maxLength={100} value={draft.label} autoFocus
+    <FormDialog title={field === undefined ? texts.addField : texts.editField} open onClose={onClose} side
+      action={field === undefined ? texts.addField : texts.saveField} onSubmit={save}>
+      <TextField label={texts.question} required maxLength={100} value={draft.label} autoFocus
         onChange={(e) => set({ label: e.target.value })} />
-      <SelectField label="Type" value={draft.type} onChange={(e) => set({ type: e.target.value as FieldType })}>
+      <SelectField label={texts.type} value={draft.type} onChange={(e) => set({ type: e.target.value as FieldType })}>
         {Object.entries(fieldTypes).map(([type, text]) => <option key={type} value={type}>{text}</option>)}
       </SelectField>
-      <CheckField label="An answer is required" checked={draft.required} onChange={(e) => set({ required: e.target.checked })} />
-      <TextArea label="Explanation" maxLength={500} rows={2} value={draft.description}
+      <CheckField label={texts.anAnswerIsRequired} checked={draft.required} onChange={(e) => set({ required: e.target.checked })} />
+      <TextArea label={texts.explanation} maxLength={500} rows={2} value={draft.description}
         onChange={(e) => set({ description: e.target.value })} />
       <Rules draft={draft} set={set} />
-      <TextField label="Name in answers" value={draft.name} placeholder="genre"
-        hint="For HTML forms and scripts: a letter, then letters, digits, _ or -." onChange={(e) => set({ name: e.target.value })} />
+      <TextField label={texts.nameInAnswers} value={draft.name} placeholder={texts.genre}
+        hint={texts.forHTMLFormsAndScripts} onChange={(e) => set({ name: e.target.value })} />
     </FormDialog>
   )
 }
@@ -57,31 +58,31 @@ function Rules({ draft, set }: { draft: FieldDraft; set: (patch: Partial<FieldDr
   return (
     <>
       {takes(draft.type, 'options') && (
-        <TextArea label="Options" required value={draft.options} hint="One a line." onChange={(e) => set({ options: e.target.value })} />
+        <TextArea label={texts.options} required value={draft.options} hint={texts.oneALine} onChange={(e) => set({ options: e.target.value })} />
       )}
       {takes(draft.type, 'length') && (
         <div className={css.pair}>
-          {input('Fewest characters', 'minLength', 'number')}
-          {input('Most characters', 'maxLength', 'number')}
+          {input(texts.fewestCharacters, 'minLength', 'number')}
+          {input(texts.mostCharacters, 'maxLength', 'number')}
         </div>
       )}
       {takes(draft.type, 'range') && (
         <div className={css.pair}>
-          {input('Least value', 'minValue', 'number')}
-          {input('Greatest value', 'maxValue', 'number')}
+          {input(texts.leastValue, 'minValue', 'number')}
+          {input(texts.greatestValue, 'maxValue', 'number')}
         </div>
       )}
       {takes(draft.type, 'dates') && (
         <>
           <div className={css.pair}>
-            {input('Earliest', 'startDate', 'text', 'ISO 8601, such as 2026-01-31.')}
-            {input('Latest', 'endDate', 'text')}
+            {input(texts.earliest, 'startDate', 'text', texts.isoThe8601SuchAsThe2026)}
+            {input(texts.latest, 'endDate', 'text')}
           </div>
-          {input('Format', 'dateFormat', 'text', 'Such as DD.MM.YYYY or HH:mm. Empty: ISO 8601.')}
+          {input(texts.format, 'dateFormat', 'text', texts.suchAsDDMMYYYY)}
         </>
       )}
-      {takes(draft.type, 'pattern') && input('Pattern', 'pattern', 'text', 'RE2 expression that matches the whole answer.')}
-      {takes(draft.type, 'default') && input('Default', 'defaultValue', 'text')}
+      {takes(draft.type, 'pattern') && input(texts.pattern, 'pattern', 'text', texts.rE2ExpressionThatMatchesThe)}
+      {takes(draft.type, 'default') && input(texts.default, 'defaultValue', 'text')}
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button, IconButton } from '../../components/Button'
@@ -26,13 +27,13 @@ export function Fields({ project, form }: { project: string; form: Schemas['Full
     mutationFn: (fields: string[]) => read(api.PUT('/forms/{formUUID}/fields/order', { params: { path }, body: { fields } })),
     onSuccess: refresh,
   })
-  const add = <Button needs="createField" look="primary" onClick={() => setEdited('new')}>Add field</Button>
+  const add = <Button needs="createField" look="primary" onClick={() => setEdited('new')}>{texts.addField}</Button>
 
   return (
     <>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No field yet" action={add}>A field asks one question and checks its answer.</Empty>
+          <Empty title={texts.noFieldYet} action={add}>{texts.aFieldAsksOneQuestion}</Empty>
         ) : (
           <>
             <Row>{add}</Row>
@@ -53,11 +54,11 @@ export function Fields({ project, form }: { project: string; form: Schemas['Full
       </Loaded>
       {edited === 'new' && <FieldForm project={project} form={form.uuid} onClose={() => setEdited(null)} />}
       {deleted && (
-        <Confirm title="Delete this field" open onClose={() => setDeleted(null)} action="Delete field" onSubmit={async () => {
+        <Confirm title={texts.deleteThisField} open onClose={() => setDeleted(null)} action={texts.deleteField} onSubmit={async () => {
           await read(api.DELETE('/forms/{formUUID}/fields/{fieldUUID}', { params: { path: { ...path, fieldUUID: deleted.uuid } } }))
           await refresh()
         }}>
-          <p>The form no longer asks “{deleted.label}”. Answers that were given remain in their responses.</p>
+          <p>{texts.theFormNoLongerAsks(deleted.label)}</p>
         </Confirm>
       )}
     </>
@@ -77,13 +78,13 @@ function FieldRow({ field: f, name, first, last, busy, onEdit, onDelete, onMove 
   return (
     <li className={css.field}>
       <span className={css.order}>
-        <IconButton needs="orderFields" label={`Move ${f.label} up`} disabled={first || busy}
+        <IconButton needs="orderFields" label={texts.moveLabelUp(f.label)} disabled={first || busy}
           onClick={() => onMove(-1)}>↑</IconButton>
-        <IconButton needs="orderFields" label={`Move ${f.label} down`} disabled={last || busy}
+        <IconButton needs="orderFields" label={texts.moveLabelDown(f.label)} disabled={last || busy}
           onClick={() => onMove(1)}>↓</IconButton>
       </span>
       <div className={css.question}>
-        <b>{f.label}</b> {f.isRequired && <Badge>required</Badge>}
+        <b>{f.label}</b> {f.isRequired && <Badge>{texts.required}</Badge>}
         <p className={css.note}>
           {fieldTypes[f.type as FieldType] ?? f.type}
           {rulesText(f) !== '' && ` · ${rulesText(f)}`}
@@ -92,8 +93,8 @@ function FieldRow({ field: f, name, first, last, busy, onEdit, onDelete, onMove 
         {f.description !== null && <p className={css.note}>{f.description}</p>}
       </div>
       <Row>
-        <Button needs="updateField" onClick={onEdit}>Edit field</Button>
-        <Menu label={`Actions for ${f.label}`} items={[{ text: 'Delete field', danger: true, needs: 'deleteField',
+        <Button needs="updateField" onClick={onEdit}>{texts.editField}</Button>
+        <Menu label={texts.actionsForLabel(f.label)} items={[{ text: texts.deleteField, danger: true, needs: 'deleteField',
           onSelect: onDelete }]} />
       </Row>
     </li>

@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, read } from '../../api/client'
 import { ButtonLink } from '../../components/Button'
 import { useFilters } from '../../components/Filters'
@@ -14,11 +15,11 @@ import { Sharing } from './Sharing'
 import { Statistics } from './Statistics'
 
 const tabs = [
-  { value: 'fields', text: 'Fields' },
-  { value: 'settings', text: 'Settings' },
-  { value: 'sharing', text: 'Sharing' },
-  { value: 'responses', text: 'Responses' },
-  { value: 'statistics', text: 'Statistics' },
+  { value: 'fields', text: texts.fields },
+  { value: 'settings', text: texts.settings },
+  { value: 'sharing', text: texts.sharing },
+  { value: 'responses', text: texts.responses },
+  { value: 'statistics', text: texts.statistics },
 ]
 
 /** One form. */
@@ -33,9 +34,9 @@ export function Form() {
   const form = query.data?.content
 
   return (
-    <Page title={form?.name ?? 'Form'} lead={form?.description ?? undefined}
-      actions={<Row>{form && <FormState state={form.state} />}<ButtonLink to={`/projects/${project}/forms` as string}>All forms</ButtonLink></Row>}>
-      <SearchTabs label="Form" current={current} tabs={tabs} />
+    <Page title={form?.name ?? texts.form} lead={form?.description ?? undefined}
+      actions={<Row>{form && <FormState state={form.state} />}<ButtonLink to={`/projects/${project}/forms` as string}>{texts.allForms}</ButtonLink></Row>}>
+      <SearchTabs label={texts.form} current={current} tabs={tabs} />
       <Loaded query={query}>
         {({ content }) => {
           switch (current) {

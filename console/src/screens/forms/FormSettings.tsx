@@ -1,8 +1,9 @@
 import { useState, type FormEvent } from 'react'
 import { useNavigate } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
-import { api, inProject, read, type Schemas } from '../../api/client'
+import { texts } from '#texts/forms'
+import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
+import { useContainers } from '../../components/choices'
 import { Confirm } from '../../components/Dialog'
 import { SelectField, TextArea, TextField } from '../../components/Field'
 import { Card, Row, Stack } from '../../components/Page'
@@ -33,7 +34,7 @@ export function FormSettings({ project, form }: { project: string; form: Schemas
     try {
       await read(api.PUT('/forms/{formUUID}', { params: { path: { formUUID: form.uuid } }, body: patch }))
       await queries.invalidateQueries({ queryKey: ['forms', project] })
-      toast('The form is saved.')
+      toast(texts.theFormIsSaved)
     } catch (error) {
       setFailure(error)
     } finally {
@@ -45,16 +46,16 @@ export function FormSettings({ project, form }: { project: string; form: Schemas
     <>
       <form onSubmit={(e) => void save(e)}>
         <Stack>
-          <Card title="Form"><Basics {...part} /></Card>
-          <Card title="Limits"><Limits {...part} project={project} /></Card>
-          <Card title="After a response"><Afterwards {...part} unconfirmed={form.unconfirmedEmails} /></Card>
-          <Card title="Page"><Appearance {...part} /></Card>
+          <Card title={texts.form}><Basics {...part} /></Card>
+          <Card title={texts.limits}><Limits {...part} project={project} /></Card>
+          <Card title={texts.afterAResponse}><Afterwards {...part} unconfirmed={form.unconfirmedEmails} /></Card>
+          <Card title={texts.page}><Appearance {...part} /></Card>
           {failure !== null && <FailureNote error={failure} />}
           <Row>
             <Button needs="updateForm" type="submit" look="primary" busy={busy} disabled={Object.keys(patch).length === 0}>
-              Save settings
+              {texts.saveSettings}
             </Button>
-            <Button disabled={Object.keys(patch).length === 0} onClick={() => setDraft(before)}>Discard changes</Button>
+            <Button disabled={Object.keys(patch).length === 0} onClick={() => setDraft(before)}>{texts.discardChanges}</Button>
           </Row>
         </Stack>
       </form>
@@ -66,42 +67,37 @@ export function FormSettings({ project, form }: { project: string; form: Schemas
 function Basics({ draft, set }: Part) {
   return (
     <>
-      <TextField label="Name" required maxLength={100} value={draft.name} onChange={(e) => set({ name: e.target.value })} />
-      <TextArea label="Description" maxLength={500} value={draft.description} onChange={(e) => set({ description: e.target.value })} />
-      <SelectField label="State" value={draft.state} hint="Only an open form accepts responses."
+      <TextField label={texts.name} required maxLength={100} value={draft.name} onChange={(e) => set({ name: e.target.value })} />
+      <TextArea label={texts.description} maxLength={500} value={draft.description} onChange={(e) => set({ description: e.target.value })} />
+      <SelectField label={texts.state} value={draft.state} hint={texts.onlyAnOpenFormAccepts}
         onChange={(e) => set({ state: e.target.value })}>
-        <option value="draft">Draft</option>
-        <option value="open">Open</option>
-        <option value="closed">Closed</option>
+        <option value="draft">{texts.draft}</option>
+        <option value="open">{texts.open}</option>
+        <option value="closed">{texts.closed}</option>
       </SelectField>
     </>
   )
 }
 
 function Limits({ draft, set, project }: Part & { project: string }) {
-  const containers = useQuery({
-    queryKey: ['containers', project, 'names'],
-    queryFn: () => read(api.GET('/containers', {
-      params: { header: inProject(project), query: { limit: 100, sort: 'name' } },
-    })),
-  })
+  const containers = useContainers(project)
 
   return (
     <>
       <div className={css.pair}>
-        <TextField label="Opens" type="datetime-local" value={draft.opensAt} onChange={(e) => set({ opensAt: e.target.value })} />
-        <TextField label="Closes" type="datetime-local" value={draft.closesAt} onChange={(e) => set({ closesAt: e.target.value })} />
+        <TextField label={texts.opens} type="datetime-local" value={draft.opensAt} onChange={(e) => set({ opensAt: e.target.value })} />
+        <TextField label={texts.closes} type="datetime-local" value={draft.closesAt} onChange={(e) => set({ closesAt: e.target.value })} />
       </div>
-      <TextField label="Most responses" type="number" min={1} value={draft.maxResponses} placeholder="no limit"
+      <TextField label={texts.mostResponses} type="number" min={1} value={draft.maxResponses} placeholder={texts.noLimit}
         onChange={(e) => set({ maxResponses: e.target.value })} />
-      <SelectField label="Container of uploaded files" value={draft.container} hint="Needed by fields of the type file."
+      <SelectField label={texts.containerOfUploadedFiles} value={draft.container} hint={texts.neededByFieldsOfThe}
         onChange={(e) => set({ container: e.target.value })}>
-        <option value="">none</option>
+        <option value="">{texts.none}</option>
         {draft.container !== '' && containers.data === undefined && <option value={draft.container}>{draft.container}</option>}
-        {containers.data?.content.map((c) => <option key={c.uuid} value={c.uuid}>{c.name}</option>)}
+        {containers.data?.map((c) => <option key={c.uuid} value={c.uuid}>{c.name}</option>)}
       </SelectField>
-      <TextField label="Honeypot" value={draft.honeypot} placeholder="website"
-        hint="Name of a hidden input. Programs fill it in, and their responses are discarded."
+      <TextField label={texts.honeypot} value={draft.honeypot} placeholder={texts.website}
+        hint={texts.nameOfAHiddenInput}
         onChange={(e) => set({ honeypot: e.target.value })} />
     </>
   )
@@ -110,13 +106,13 @@ function Limits({ draft, set, project }: Part & { project: string }) {
 function Afterwards({ draft, set, unconfirmed }: Part & { unconfirmed: string[] }) {
   return (
     <>
-      <TextArea label="Message" maxLength={1000} value={draft.successMessage} hint="Shown after a response."
+      <TextArea label={texts.message} maxLength={1000} value={draft.successMessage} hint={texts.shownAfterAResponse}
         onChange={(e) => set({ successMessage: e.target.value })} />
-      <TextField label="Redirect to" type="url" value={draft.redirectURL} placeholder="https://example.com/thanks"
-        hint="Instead of the message." onChange={(e) => set({ redirectURL: e.target.value })} />
-      <TextArea label="Notify by mail" rows={2} value={draft.notifyEmails} onChange={(e) => set({ notifyEmails: e.target.value })}
-        hint={unconfirmed.length === 0 ? 'Up to 10 addresses, one a line. Each has to confirm by a mailed link.'
-          : `Not confirmed yet: ${unconfirmed.join(', ')}`} />
+      <TextField label={texts.redirectTo} type="url" value={draft.redirectURL} placeholder={texts.httpsExampleComThanks}
+        hint={texts.insteadOfTheMessage} onChange={(e) => set({ redirectURL: e.target.value })} />
+      <TextArea label={texts.notifyByMail} rows={2} value={draft.notifyEmails} onChange={(e) => set({ notifyEmails: e.target.value })}
+        hint={unconfirmed.length === 0 ? texts.upToTenAddressesOne
+          : texts.notConfirmedYetUnconfirmed(unconfirmed.join(', '))} />
     </>
   )
 }
@@ -124,13 +120,13 @@ function Afterwards({ draft, set, unconfirmed }: Part & { unconfirmed: string[] 
 function Appearance({ draft, set }: Part) {
   return (
     <>
-      <TextField label="Color" value={draft.color} placeholder="#1f5fbf" pattern="#[0-9a-fA-F]{6}"
-        hint="# and six hexadecimal digits." onChange={(e) => set({ color: e.target.value })} />
-      <TextField label="Logo" value={draft.logo} placeholder="UUID of a file" spellCheck={false}
-        hint="A picture among the project's files, at most 1 MiB. Its UUID is in the preview of the file."
+      <TextField label={texts.color} value={draft.color} placeholder={texts.the1f5fbf} pattern="#[0-9a-fA-F]{6}"
+        hint={texts.andSixHexadecimalDigits} onChange={(e) => set({ color: e.target.value })} />
+      <TextField label={texts.logo} value={draft.logo} placeholder={texts.uuidOfAFile} spellCheck={false}
+        hint={texts.aPictureAmongTheProjects}
         onChange={(e) => set({ logo: e.target.value.trim() })} />
-      <TextArea label="Sites that may embed the page" rows={2} value={draft.embedOrigins} placeholder="https://example.com"
-        hint="Origins, one a line." onChange={(e) => set({ embedOrigins: e.target.value })} />
+      <TextArea label={texts.sitesThatMayEmbedThe} rows={2} value={draft.embedOrigins} placeholder={texts.httpsExampleCom}
+        hint={texts.originsOneALine} onChange={(e) => set({ embedOrigins: e.target.value })} />
     </>
   )
 }
@@ -141,21 +137,20 @@ function DeleteForm({ project, form }: { project: string; form: Schemas['FullFor
 
   async function remove() {
     await read(api.DELETE('/forms/{formUUID}', { params: { path: { formUUID: form.uuid }, query: { force: 'true' } } }))
-    toast(`Form ${form.name} is deleted.`)
+    toast(texts.formNameIsDeleted(form.name))
     await navigate({ to: `/projects/${project}/forms` })
     await queries.invalidateQueries({ queryKey: ['forms', project] })
   }
 
   return (
-    <Card title="Delete form" lead="Its fields, responses and uploaded files go with it.">
+    <Card title={texts.deleteForm} lead={texts.itsFieldsResponsesAndUploaded}>
       <Row>
-        <Button needs="deleteForm" look="danger" onClick={() => setAsks(true)}>Delete form</Button>
+        <Button needs="deleteForm" look="danger" onClick={() => setAsks(true)}>{texts.deleteForm}</Button>
       </Row>
       {asks && (
-        <Confirm title="Delete this form" open onClose={() => setAsks(false)} action="Delete form" name={form.name} onSubmit={remove}>
+        <Confirm title={texts.deleteThisForm} open onClose={() => setAsks(false)} action={texts.deleteForm} name={form.name} onSubmit={remove}>
           <p>
-            {form.fields.length} fields, {form.totalResponses.toLocaleString()} responses and their files are lost, and the link
-            stops working. This cannot be undone, except by a restore of a backup.
+            {texts.fieldsResponsesAndTheirFiles(form.fields.length, form.totalResponses.toLocaleString())}
           </p>
         </Confirm>
       )}

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -13,9 +14,9 @@ import { Pager, Table } from '../../components/Table'
 import { queries } from '../../queries'
 
 const sorts = {
-  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
-  name: { sort: 'name', order: 'asc', text: 'Name' },
-  changed: { sort: 'updatedAt', order: 'desc', text: 'Last changed' },
+  newest: { sort: 'createdAt', order: 'desc', text: texts.newestFirst },
+  name: { sort: 'name', order: 'asc', text: texts.name },
+  changed: { sort: 'updatedAt', order: 'desc', text: texts.lastChanged },
 } as const
 
 /** The forms of a project. */
@@ -32,30 +33,30 @@ export function Forms() {
     })),
     placeholderData: (former) => former,
   })
-  const create = <Button needs="createForm" look="primary" onClick={() => setCreates(true)}>Create form</Button>
+  const create = <Button needs="createForm" look="primary" onClick={() => setCreates(true)}>{texts.createForm}</Button>
 
   return (
-    <Page title="Forms" lead="Questions that anyone with the link answers, without code." actions={create}>
+    <Page title={texts.forms} lead={texts.questionsThatAnyoneWithThe} actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No form yet" action={create}>Create a form, add its fields, then share its link.</Empty>
+          <Empty title={texts.noFormYet} action={create}>{texts.createAFormAddIts}</Empty>
         ) : (
           <>
             <FilterBar>
-              <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+              <SelectField label={texts.order} value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
                 {Object.entries(sorts).map(([name, s]) => (
                   <option key={name} value={name === 'newest' ? '' : name}>{s.text}</option>
                 ))}
               </SelectField>
             </FilterBar>
-            <Table label="Forms" rows={content} keyOf={(f) => f.uuid}
+            <Table label={texts.forms} rows={content} keyOf={(f) => f.uuid}
               onOpen={(f) => void navigate({ to: `/projects/${project}/forms/${f.uuid}` })}
               columns={[
-                { title: 'Name', cell: (f) => <Link to={`/projects/${project}/forms/${f.uuid}` as string}>{f.name}</Link> },
-                { title: 'State', cell: (f) => <FormState state={f.state} /> },
-                { title: 'Link', cell: (f) => (f.link === null ? 'none' : 'public'), narrow: true },
-                { title: 'Responses', cell: (f) => f.totalResponses.toLocaleString(), align: 'right' },
-                { title: 'Changed', cell: (f) => <Time at={f.updatedAt} />, narrow: true },
+                { title: texts.name, cell: (f) => <Link to={`/projects/${project}/forms/${f.uuid}` as string}>{f.name}</Link> },
+                { title: texts.state, cell: (f) => <FormState state={f.state} /> },
+                { title: texts.link, cell: (f) => (f.link === null ? 'none' : 'public'), narrow: true },
+                { title: texts.responses, cell: (f) => f.totalResponses.toLocaleString(), align: 'right' },
+                { title: texts.changed, cell: (f) => <Time at={f.updatedAt} />, narrow: true },
               ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
@@ -89,9 +90,9 @@ function NewForm({ project, onClose }: { project: string; onClose: () => void })
   }
 
   return (
-    <FormDialog title="Create form" open onClose={onClose} action="Create form" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} value={name} autoFocus onChange={(e) => setName(e.target.value)} />
-      <TextArea label="Description" maxLength={500} value={description} hint="Shown above the fields."
+    <FormDialog title={texts.createForm} open onClose={onClose} action={texts.createForm} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} value={name} autoFocus onChange={(e) => setName(e.target.value)} />
+      <TextArea label={texts.description} maxLength={500} value={description} hint={texts.shownAboveTheFields}
         onChange={(e) => setDescription(e.target.value)} />
     </FormDialog>
   )

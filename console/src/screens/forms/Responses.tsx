@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -39,24 +40,24 @@ export function Responses({ project, form }: { project: string; form: Schemas['F
   return (
     <>
       <FilterBar>
-        <FilterField label="Search in answers" value={search} onChange={(next) => setFilters({ search: next, page: '' })} />
-        <SelectField label="State" value={state} onChange={(e) => setFilters({ state: e.target.value, page: '' })}>
-          <option value="">All</option>
-          <option value="complete">Complete</option>
-          <option value="partial">Partial</option>
+        <FilterField label={texts.searchInAnswers} value={search} onChange={(next) => setFilters({ search: next, page: '' })} />
+        <SelectField label={texts.state} value={state} onChange={(e) => setFilters({ state: e.target.value, page: '' })}>
+          <option value="">{texts.all}</option>
+          <option value="complete">{texts.complete}</option>
+          <option value="partial">{texts.partial}</option>
         </SelectField>
-        <FilterField label="From" type="date" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
-        <FilterField label="To" type="date" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
+        <FilterField label={texts.from} type="date" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
+        <FilterField label={texts.to} type="date" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
         <Export form={form} narrowing={narrowing} />
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title={filtered ? 'No response matches' : 'No response yet'}>
-            {!filtered && 'Create a link under Sharing and send it to the people you ask.'}
+          <Empty title={filtered ? texts.noResponseMatches : texts.noResponseYet}>
+            {!filtered && texts.createALinkUnderSharing}
           </Empty>
         ) : (
           <>
-            <Table label="Responses" rows={content} keyOf={(r) => r.uuid} columns={columnsOf(form, setFilters)}
+            <Table label={texts.responses} rows={content} keyOf={(r) => r.uuid} columns={columnsOf(form, setFilters)}
               onOpen={(r) => setFilters({ response: r.uuid })} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
@@ -72,7 +73,7 @@ export function Responses({ project, form }: { project: string; form: Schemas['F
 
 function columnsOf(form: Schemas['FullForm'], open: (patch: { response: string }) => void): Column<Response>[] {
   return [
-    { title: 'Time', cell: (r) => (
+    { title: texts.time, cell: (r) => (
       <button type="button" className={css.open} onClick={() => open({ response: r.uuid })}>
         <Time at={r.submittedAt ?? r.createdAt} />
       </button>
@@ -85,7 +86,7 @@ function columnsOf(form: Schemas['FullForm'], open: (patch: { response: string }
         return <span className={css.short}>{answerText(answer?.value, answer?.type)}</span>
       },
     })),
-    { title: 'State', cell: (r) => <Badge tone={r.state === 'complete' ? 'success' : 'neutral'}>{r.state}</Badge> },
+    { title: texts.state, cell: (r) => <Badge tone={r.state === 'complete' ? 'success' : 'neutral'}>{r.state}</Badge> },
   ]
 }
 
@@ -111,7 +112,7 @@ function Export({ form, narrowing }: {
 
   return (
     <div>
-      <Button busy={busy} onClick={() => void save()}>Export CSV</Button>
+      <Button busy={busy} onClick={() => void save()}>{texts.exportCSV}</Button>
       {failure !== null && <FailureNote error={failure} />}
     </div>
   )
@@ -133,7 +134,7 @@ function OneResponse({ project, form, uuid, onClose }: { project: string; form: 
   }
 
   return (
-    <Dialog title="Response" open onClose={onClose} side>
+    <Dialog title={texts.response} open onClose={onClose} side>
       <Loaded query={query}>
         {({ content: r }) => (
           <Stack>
@@ -143,24 +144,24 @@ function OneResponse({ project, form, uuid, onClose }: { project: string; form: 
                 <p className={css.answer}>{answerText(a.value, a.type)}</p>
               </div>
             ))}
-            {r.answers.length === 0 && <p>No answer yet.</p>}
+            {r.answers.length === 0 && <p>{texts.noAnswerYet}</p>}
             <Details entries={[
-              ['State', r.state],
-              ['Begun', <Time at={r.createdAt} />],
-              ['Submitted', r.submittedAt === null ? undefined : <Time at={r.submittedAt} />],
-              ['Expires', r.expiresAt === null ? undefined : <Time at={r.expiresAt} />],
-              ['Version of the fields', r.version],
+              [texts.state, r.state],
+              [texts.begun, <Time at={r.createdAt} />],
+              [texts.submitted, r.submittedAt === null ? undefined : <Time at={r.submittedAt} />],
+              [texts.expires, r.expiresAt === null ? undefined : <Time at={r.expiresAt} />],
+              [texts.versionOfTheFields, r.version],
               ['UUID', <code>{r.uuid}</code>],
             ]} />
             <Row>
-              <Button needs="deleteResponse" look="danger" onClick={() => setAsks(true)}>Delete response</Button>
+              <Button needs="deleteResponse" look="danger" onClick={() => setAsks(true)}>{texts.deleteResponse}</Button>
             </Row>
           </Stack>
         )}
       </Loaded>
       {asks && (
-        <Confirm title="Delete this response" open onClose={() => setAsks(false)} action="Delete response" onSubmit={remove}>
-          <p>The answers and their files are lost. This cannot be undone.</p>
+        <Confirm title={texts.deleteThisResponse} open onClose={() => setAsks(false)} action={texts.deleteResponse} onSubmit={remove}>
+          <p>{texts.theAnswersAndTheirFiles}</p>
         </Confirm>
       )}
     </Dialog>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Copyable } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -20,10 +21,10 @@ export function Sharing({ project, form }: { project: string; form: Form }) {
 
   if (form.pagePath === null) {
     return (
-      <Card title="Public link">
-        <Empty title="This form has no public link"
-          action={<Button needs="linkForm" look="primary" busy={create.isPending} onClick={() => create.mutate()}>Create link</Button>}>
-          With a link, anyone who has it can fill in the form while it is open.
+      <Card title={texts.publicLink}>
+        <Empty title={texts.thisFormHasNoPublic}
+          action={<Button needs="linkForm" look="primary" busy={create.isPending} onClick={() => create.mutate()}>{texts.createLink}</Button>}>
+          {texts.withALinkAnyoneWho}
         </Empty>
         {create.error !== null && <FailureNote error={create.error} />}
       </Card>
@@ -34,24 +35,24 @@ export function Sharing({ project, form }: { project: string; form: Form }) {
   return (
     <>
       {form.state !== 'open' && <NotOpen project={project} form={form} />}
-      <Card title="Public link" lead="Anyone who has it can fill in the form while it is open." actions={
+      <Card title={texts.publicLink} lead={texts.anyoneWhoHasItCan} actions={
         <Row>
-          <Button needs="linkForm" onClick={() => setAsked('replace')}>Replace link</Button>
-          <Button needs="unlinkForm" look="danger" onClick={() => setAsked('delete')}>Delete link</Button>
+          <Button needs="linkForm" onClick={() => setAsked('replace')}>{texts.replaceLink}</Button>
+          <Button needs="unlinkForm" look="danger" onClick={() => setAsked('delete')}>{texts.deleteLink}</Button>
         </Row>
       }>
-        <Copyable value={url} label="link" />
-        <p><a href={url} target="_blank" rel="noopener noreferrer">Open the form's page</a></p>
+        <Copyable value={url} label={texts.link2} />
+        <p><a href={url} target="_blank" rel="noopener noreferrer">{texts.openTheFormsPage}</a></p>
       </Card>
       <Embed project={project} form={form} url={url} />
       {asked !== null && (
-        <Confirm title={asked === 'replace' ? 'Replace the link' : 'Delete the link'} open onClose={() => setAsked(null)}
-          action={asked === 'replace' ? 'Replace link' : 'Delete link'} onSubmit={async () => {
+        <Confirm title={asked === 'replace' ? texts.replaceTheLink : texts.deleteTheLink} open onClose={() => setAsked(null)}
+          action={asked === 'replace' ? texts.replaceLink : texts.deleteLink} onSubmit={async () => {
             await (asked === 'replace' ? read(api.POST('/forms/{formUUID}/link', { params }))
               : read(api.DELETE('/forms/{formUUID}/link', { params })))
             await refresh()
           }}>
-          <p>The present link stops working at once, also where it is embedded. Responses remain.</p>
+          <p>{texts.thePresentLinkStopsWorking}</p>
         </Confirm>
       )}
     </>
@@ -65,9 +66,9 @@ function NotOpen({ project, form }: { project: string; form: Form }) {
   })
 
   return (
-    <Card title="The form is not open" lead="It accepts no responses yet.">
+    <Card title={texts.theFormIsNotOpen} lead={texts.itAcceptsNoResponsesYet}>
       <Row>
-        <Button needs="updateForm" look="primary" busy={open.isPending} onClick={() => open.mutate()}>Open form</Button>
+        <Button needs="updateForm" look="primary" busy={open.isPending} onClick={() => open.mutate()}>{texts.openForm}</Button>
       </Row>
       {open.error !== null && <FailureNote error={open.error} />}
     </Card>
@@ -83,24 +84,18 @@ function Embed({ project, form, url }: { project: string; form: Form; url: strin
   const title = form.name.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 
   return (
-    <Card title="Embed" lead={form.embedOrigins.length === 0 ? (
+    <Card title={texts.embed} lead={form.embedOrigins.length === 0 ? (
       <>
-        No site may embed the page yet.{' '}
-        <Link to={`/projects/${project}/forms/${form.uuid}` as string} search={{ tab: 'settings' } as never}>Name your site</Link>{' '}
-        first.
+        {texts.noSiteMayEmbedThe(<Link to={`/projects/${project}/forms/${form.uuid}` as string} search={{ tab: 'settings' } as never}>{texts.nameYourSite}</Link>)}
       </>
-    ) : `Allowed on ${form.embedOrigins.join(', ')}.`}>
-      <Code label="frame" text={`<iframe src="${url}" title="${title}" width="100%" height="640"></iframe>`} />
-      <h3>An HTML form of your own</h3>
-      <Code label="HTML form" text={
-        `<form method="post" action="${url}">\n${form.fields.slice(0, 3).map((f) => `  <input name="${nameOf(f.uuid)}">\n`).join('')}`
-        + '  <button>Send</button>\n</form>'
-      } />
-      <h3>From a script</h3>
-      <Code label="curl command" text={
-        `curl '${location.origin}/forms/${form.uuid}/responses?link=${form.link}' \\\n`
-        + `  -H 'Content-Type: application/json' \\\n  -d '{"answers": {"${nameOf(form.fields[0]?.uuid ?? 'FIELD')}": "…"}}'`
-      } />
+    ) : texts.allowedOnEmbedOrigins(form.embedOrigins.join(', '))}>
+      <Code label={texts.frame} text={texts.iframeSrcTitleWidthThe100(url, title)} />
+      <h3>{texts.anHTMLFormOfYour}</h3>
+      <Code label={texts.htmlForm} text={texts.formMethodPostActionUrl(url, form.fields.slice(0, 3).map((f) => `  <input name="${nameOf(f.uuid)}">\n`).join(''))
+        + texts.buttonSendButtonForm} />
+      <h3>{texts.fromAScript}</h3>
+      <Code label={texts.curlCommand} text={texts.curlOriginFormsUuidResponses(location.origin, form.uuid, String(form.link))
+        + texts.hContentTypeApplicationJson(nameOf(form.fields[0]?.uuid ?? 'FIELD'))} />
     </Card>
   )
 }

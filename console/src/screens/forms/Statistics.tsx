@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/forms'
 import { api, read, type Schemas } from '../../api/client'
 import { Card } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
@@ -15,19 +16,19 @@ export function Statistics({ project, form }: { project: string; form: Schemas['
   return (
     <Loaded query={query}>
       {({ content: s }) => s.total + s.partial === 0 ? (
-        <Empty title="No response yet">Counts and averages appear with the first response.</Empty>
+        <Empty title={texts.noResponseYet}>{texts.countsAndAveragesAppearWith}</Empty>
       ) : (
         <>
-          <Card title={`${s.total.toLocaleString()} complete responses`}
-            lead={`${s.partial.toLocaleString()} partial, ${s.blocked.toLocaleString()} discarded by the honeypot`}>
+          <Card title={texts.totalCompleteResponses(s.total.toLocaleString())}
+            lead={texts.partialDiscardedByTheHoneypot(s.partial.toLocaleString(), s.blocked.toLocaleString())}>
             <Days days={filledDays(s.days)} />
           </Card>
           {s.fields.map((f) => (
             <Card key={f.fieldUuid} title={f.label}
-              lead={`${f.answered.toLocaleString()} answers, ${Math.round(f.ratio * 100)} % of the responses`}>
+              lead={texts.answeredAnswersRatioOfThe(f.answered.toLocaleString(), Math.round(f.ratio * 100))}>
               {f.options.length > 0 && <Options options={f.options} />}
               {typeof f.average === 'number' && (
-                <p>Average {f.average.toLocaleString()}, from {String(f.min)} to {String(f.max)}</p>
+                <p>{texts.averageFromMinToMax(f.average.toLocaleString(), String(f.min), String(f.max))}</p>
               )}
             </Card>
           ))}
@@ -44,12 +45,12 @@ function Days({ days }: { days: { day: string; count: number }[] }) {
 
   return (
     <div>
-      <div className={css.days} role="img" aria-label={`Responses by day from ${first} to ${last}, at most ${most} a day`}>
+      <div className={css.days} role="img" aria-label={texts.responsesByDayFromTo(first, last, most)}>
         {days.map((d) => (
           <div key={d.day} title={`${d.day}: ${d.count}`} style={{ height: `${(d.count / most) * 100}%` }} />
         ))}
       </div>
-      <p>{first === last ? first : `${first} to ${last}`}, by UTC day</p>
+      <p>{texts.firstByUTCDay(first === last ? first : texts.firstToLast(first, last))}</p>
     </div>
   )
 }

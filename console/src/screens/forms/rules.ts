@@ -1,13 +1,14 @@
 /** Types of fields and the rules that each type takes. */
 
+import { texts } from '#texts/forms'
 import type { Schemas } from '../../api/client'
 
 export type FormField = Schemas['FormField']
 
 export const fieldTypes = {
-  text: 'Text, one line', textarea: 'Text, many lines', number: 'Number', email: 'E-mail address', url: 'Web address',
-  phone: 'Phone number', date: 'Date', time: 'Time', datetime: 'Date and time', checkbox: 'Yes or no',
-  radio: 'One of a few options', select: 'One of a list', multiselect: 'Several options', rating: 'Rating', file: 'File',
+  text: texts.textOneLine, textarea: texts.textManyLines, number: texts.number, email: texts.eMailAddress, url: texts.webAddress,
+  phone: texts.phoneNumber, date: texts.date, time: texts.time, datetime: texts.dateAndTime, checkbox: texts.yesOrNo,
+  radio: texts.oneOfAFewOptions, select: texts.oneOfAList, multiselect: texts.severalOptions, rating: texts.rating, file: texts.file,
 } as const
 
 export type FieldType = keyof typeof fieldTypes
@@ -96,11 +97,11 @@ export function bodyOf(d: FieldDraft): Schemas['UpdateFieldBody'] {
 export function rulesText(f: FormField): string {
   const parts: string[] = []
   const options = optionsOf(f.options)
-  if (options.length > 0) parts.push(options.length > 4 ? `${options.length} options` : options.join(', '))
+  if (options.length > 0) parts.push(options.length > 4 ? texts.countOptions(options.length) : options.join(', '))
   range(parts, f.minLength, f.maxLength, ' characters')
   range(parts, f.minValue, f.maxValue, '')
   range(parts, f.startDate, f.endDate, '')
-  if (f.pattern !== null) parts.push(`matches ${f.pattern}`)
+  if (f.pattern !== null) parts.push(texts.matchesPattern(f.pattern))
   if (f.dateFormat !== null) parts.push(f.dateFormat)
   if (f.defaultValue !== null) parts.push(`default ${f.defaultValue}`)
 
@@ -108,9 +109,9 @@ export function rulesText(f: FormField): string {
 }
 
 function range(parts: string[], from: string | number | null, to: string | number | null, unit: string) {
-  if (from !== null && to !== null) parts.push(`${from} to ${to}${unit}`)
+  if (from !== null && to !== null) parts.push(texts.fromToUnit(from, to, unit))
   else if (from !== null) parts.push(`from ${from}${unit}`)
-  else if (to !== null) parts.push(`up to ${to}${unit}`)
+  else if (to !== null) parts.push(texts.upToUnit(to, unit))
 }
 
 /** Returns the ids with one moved by a number of places. */

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useId, useMemo, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/functions'
 import { api, inProject, read } from '../../api/client'
 import { Button, IconButton } from '../../components/Button'
 import { change } from '../../components/change'
@@ -18,7 +19,7 @@ export function NewFunction({ project, onClose }: { project: string; onClose: ()
   if (draft !== null) return <Form project={project} initial={draft} onClose={onClose} />
 
   return (
-    <Dialog title="Create a function" open side onClose={onClose}>
+    <Dialog title={texts.createAFunction} open side onClose={onClose}>
       <div className={css.templates}>
         {templates.map((t) => (
           <button key={t.title} type="button" className={css.template} onClick={() => setDraft(t.draft)}>
@@ -49,14 +50,13 @@ export function EditFunction({ project, of, onClose, onSQL }: {
   })
   if (of.securityDefiner || of.volatility !== 'volatile') {
     return (
-      <Dialog title={`Edit ${of.name}`} open onClose={onClose}>
+      <Dialog title={texts.editName(of.name)} open onClose={onClose}>
         <div className={css.stack}>
           <p>
-            The function is {of.volatility}{of.securityDefiner && ' and runs with its owner\'s rights'}. The form would
-            lose that, so edit its whole definition as SQL.
+            {texts.theFunctionIsTheForm(of.volatility, of.securityDefiner && texts.andRunsWithItsOwners)}
           </p>
           <div>
-            <Button look="primary" onClick={onSQL}>Edit as SQL</Button>
+            <Button look="primary" onClick={onSQL}>{texts.editAsSQL}</Button>
           </div>
         </div>
       </Dialog>
@@ -72,7 +72,7 @@ export function EditFunction({ project, of, onClose, onSQL }: {
   }
 
   return (
-    <Dialog title={`Edit ${of.name}`} open side wide onClose={onClose}>
+    <Dialog title={texts.editName(of.name)} open side wide onClose={onClose}>
       <Loaded query={query}>{() => null}</Loaded>
     </Dialog>
   )
@@ -101,19 +101,19 @@ function Form({ project, initial, replaces = false, onClose }: {
   }
 
   return (
-    <FormDialog title={replaces ? `Edit ${draft.schema}.${draft.name}` : 'Create a function'} open side wide
-      onClose={onClose} action={replaces ? 'Save function' : 'Create function'} onSubmit={save}
+    <FormDialog title={replaces ? texts.editSchemaName(draft.schema, draft.name) : texts.createAFunction} open side wide
+      onClose={onClose} action={replaces ? texts.saveFunction : texts.createFunction} onSubmit={save}
       disabled={draft.definition.trim() === ''}>
       {!replaces && <Signature project={project} draft={draft} set={set} />}
       <div className={css.stack}>
-        <strong>Body</strong>
+        <strong>{texts.body}</strong>
         <Suspense fallback={<Skeleton rows={4} />}>
-          <CodeEditor label="Body" initial={draft.definition} onChange={(definition) => set({ definition })} />
+          <CodeEditor label={texts.body} initial={draft.definition} onChange={(definition) => set({ definition })} />
         </Suspense>
         <p className={css.quiet}>
           {replaces
-            ? `Arguments: ${draft.parameters.map((p) => `${p.name} ${p.type}`).join(', ') || 'none'}. Result: ${draft.returnType}. To change them, create another function.`
-            : 'The body is checked when it is saved. Names in it mean the schema of the function, then public.'}
+            ? texts.argumentsResultToChangeThem(draft.parameters.map((p) => `${p.name} ${p.type}`).join(', ') || texts.none, draft.returnType)
+            : texts.theBodyIsCheckedWhen}
         </p>
       </div>
       {!replaces && <Execute draft={draft} set={set} />}
@@ -137,14 +137,14 @@ function Signature({ project, draft, set }: Part & { project: string }) {
   return (
     <>
       <div className={css.pair}>
-        <TextField label="Name" required autoFocus autoComplete="off" value={draft.name}
+        <TextField label={texts.name} required autoFocus autoComplete="off" value={draft.name}
           onChange={(e) => set({ name: e.target.value })} />
-        <TextField label="Schema" required autoComplete="off" value={draft.schema}
+        <TextField label={texts.schema} required autoComplete="off" value={draft.schema}
           onChange={(e) => set({ schema: e.target.value })} />
-        <TextField label="Result type" required autoComplete="off" value={draft.returnType}
-          hint="A type, void, trigger, setof a type, or table(name type, …)."
+        <TextField label={texts.resultType} required autoComplete="off" value={draft.returnType}
+          hint={texts.aTypeVoidTriggerSetof}
           onChange={(e) => set({ returnType: e.target.value })} />
-        <SelectField label="Language" value={draft.language} onChange={(e) => set({ language: e.target.value })}>
+        <SelectField label={texts.language} value={draft.language} onChange={(e) => set({ language: e.target.value })}>
           {languages.map((l) => <option key={l}>{l}</option>)}
         </SelectField>
       </div>
@@ -160,18 +160,18 @@ function ParameterList({ draft, set }: Part) {
 
   return (
     <fieldset className={css.group}>
-      <legend>Parameters</legend>
+      <legend>{texts.parameters}</legend>
       <datalist id={list}>
         {['text', 'integer', 'bigint', 'numeric', 'boolean', 'uuid', 'timestamptz', 'date', 'jsonb', 'text[]']
           .map((t) => <option key={t} value={t} />)}
       </datalist>
       {draft.parameters.map((p, i) => (
         <div key={i} className={css.parameter}>
-          <input className={inputClass} aria-label={`Name of parameter ${i + 1}`} required value={p.name}
+          <input className={inputClass} aria-label={texts.nameOfParameterI(i + 1)} required value={p.name}
             onChange={(e) => change(i, { name: e.target.value })} />
-          <input className={inputClass} aria-label={`Type of parameter ${i + 1}`} required list={list} value={p.type}
+          <input className={inputClass} aria-label={texts.typeOfParameterI(i + 1)} required list={list} value={p.type}
             onChange={(e) => change(i, { type: e.target.value })} />
-          <IconButton label={`Remove parameter ${i + 1}`}
+          <IconButton label={texts.removeParameterI(i + 1)}
             onClick={() => set({ parameters: draft.parameters.filter((_, other) => other !== i) })}>
             ✕
           </IconButton>
@@ -179,7 +179,7 @@ function ParameterList({ draft, set }: Part) {
       ))}
       <div>
         <Button onClick={() => set({ parameters: [...draft.parameters, { name: '', type: 'text' }] })}>
-          Add parameter
+          {texts.addParameter}
         </Button>
       </div>
     </fieldset>
@@ -189,15 +189,15 @@ function ParameterList({ draft, set }: Part) {
 function Execute({ draft, set }: Part) {
   return (
     <fieldset className={css.group}>
-      <legend>Who may execute it</legend>
+      <legend>{texts.whoMayExecuteIt}</legend>
       {(['authenticated', 'anon'] as const).map((role) => (
-        <CheckField key={role} label={role === 'anon' ? 'Callers without an account (anon)' : 'Signed-in users (authenticated)'}
+        <CheckField key={role} label={role === 'anon' ? texts.callersWithoutAnAccountAnon : texts.signedInUsersAuthenticated}
           checked={draft.execute.includes(role)}
           onChange={(e) => set({
             execute: e.target.checked ? [...draft.execute, role] : draft.execute.filter((r) => r !== role),
           })} />
       ))}
-      <p className={css.quiet}>The service role always may. The function runs with its caller's rights.</p>
+      <p className={css.quiet}>{texts.theServiceRoleAlwaysMay}</p>
     </fieldset>
   )
 }

@@ -1,10 +1,12 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/functions'
 import { api, inProject, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { change, mentionsOf } from '../../components/change'
+import { useFunctions } from '../../components/choices'
 import { Confirm } from '../../components/Dialog'
 import { jsonOf, textOf } from '../../components/exact'
 import { SelectField } from '../../components/Field'
@@ -40,22 +42,22 @@ export function Functions() {
   })
   const create = (
     <Button needs="createFunction" look="primary" onClick={() => setOpened({ act: 'create' })}>
-      Create function
+      {texts.createFunction}
     </Button>
   )
 
   return (
-    <Page title="SQL functions" lead="Functions in the database, called by SQL, triggers and the rows API." actions={create}>
+    <Page title={texts.sqlFunctions} lead={texts.functionsInTheDatabaseCalled} actions={create}>
       {(schemas.length > 1 || schema !== '') && (
-        <SelectField label="Schema" value={schema} onChange={(e) => setSchema(e.target.value)}>
-          <option value="">All schemas</option>
+        <SelectField label={texts.schema} value={schema} onChange={(e) => setSchema(e.target.value)}>
+          <option value="">{texts.allSchemas}</option>
           {[...new Set([...schemas, ...(schema === '' ? [] : [schema])])].map((s) => <option key={s}>{s}</option>)}
         </SelectField>
       )}
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No function yet" action={create}>
-            A function keeps logic next to the rows. Applications call it at /rpc/ when its role may execute it.
+          <Empty title={texts.noFunctionYet} action={create}>
+            {texts.aFunctionKeepsLogicNext}
           </Empty>
         ) : (
           <>
@@ -81,30 +83,30 @@ function FunctionTable({ functions, onOpen, onSQL }: {
   onSQL: (of: FunctionInfo) => void
 }) {
   return (
-    <Table label="Functions" rows={functions} keyOf={signatureOf} columns={[
-      { title: 'Name', cell: (f) => <code className={css.wrap}>{f.schema}.{f.name}</code> },
-      { title: 'Arguments', cell: (f) => <code className={css.wrap}>{argumentsOf(f)}</code> },
-      { title: 'Result', narrow: true, cell: (f) => f.kind === 'procedure'
-        ? <Badge>procedure</Badge> : <code className={css.wrap}>{f.returnType}</code> },
-      { title: 'Kind', narrow: true, cell: (f) => (
+    <Table label={texts.functions} rows={functions} keyOf={signatureOf} columns={[
+      { title: texts.name, cell: (f) => <code className={css.wrap}>{f.schema}.{f.name}</code> },
+      { title: texts.arguments, cell: (f) => <code className={css.wrap}>{argumentsOf(f)}</code> },
+      { title: texts.result, narrow: true, cell: (f) => f.kind === 'procedure'
+        ? <Badge>{texts.procedure}</Badge> : <code className={css.wrap}>{f.returnType}</code> },
+      { title: texts.kind, narrow: true, cell: (f) => (
         <span className={css.badges}>
           <Badge>{f.language}</Badge>
           <Badge>{f.volatility}</Badge>
-          {f.securityDefiner && <Badge tone="warning">security definer</Badge>}
-          {f.kind === 'window' && <Badge>window</Badge>}
+          {f.securityDefiner && <Badge tone="warning">{texts.securityDefiner}</Badge>}
+          {f.kind === 'window' && <Badge>{texts.window}</Badge>}
         </span>
       ) },
-      { title: 'May execute', narrow: true, cell: (f) => f.execute.length === 0
-        ? <span className={css.quiet}>service role</span>
+      { title: texts.mayExecute, narrow: true, cell: (f) => f.execute.length === 0
+        ? <span className={css.quiet}>{texts.serviceRole}</span>
         : <span className={css.badges}>{f.execute.map((role) => <Badge key={role}>{role}</Badge>)}</span> },
-      { title: 'Actions', align: 'right', cell: (f) => (
-        <Menu label={`Actions of ${f.name}`} items={[
-          { text: 'Test call', disabled: f.returnType === 'trigger' || f.kind !== 'function',
+      { title: texts.actions, align: 'right', cell: (f) => (
+        <Menu label={texts.actionsOfName(f.name)} items={[
+          { text: texts.testCall, disabled: f.returnType === 'trigger' || f.kind !== 'function',
             onSelect: () => onOpen({ act: 'test', of: f }) },
-          { text: 'Edit function', disabled: f.kind !== 'function', needs: 'createFunction',
+          { text: texts.editFunction, disabled: f.kind !== 'function', needs: 'createFunction',
             onSelect: () => onOpen({ act: 'edit', of: f }) },
-          { text: 'Edit as SQL', needs: 'runSQL', onSelect: () => onSQL(f) },
-          { text: 'Delete function', danger: true, needs: 'deleteFunction',
+          { text: texts.editAsSQL, needs: 'runSQL', onSelect: () => onSQL(f) },
+          { text: texts.deleteFunction, danger: true, needs: 'deleteFunction',
             onSelect: () => onOpen({ act: 'delete', of: f }) },
         ]} />
       ) },
@@ -115,14 +117,11 @@ function FunctionTable({ functions, onOpen, onSQL }: {
 const argumentsOf = (f: FunctionInfo) =>
   f.parameters.length > 0 ? f.parameters.map((p) => `${p.name} ${p.type}`).join(', ') : f.arguments || 'none'
 
-/** The schemas of the first functions, for the filter. */
+/** The schemas of functions, for the filter. */
 function useSchemas(project: string): string[] {
-  const { data } = useQuery({
-    queryKey: ['functions', project, 'all'],
-    queryFn: () => read(api.GET('/functions', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const { data } = useFunctions(project)
 
-  return [...new Set(data?.content.map((f) => f.schema) ?? [])].sort()
+  return [...new Set(data?.map((f) => f.schema) ?? [])].sort()
 }
 
 /** Opens a function's whole definition in the SQL screen. */
@@ -149,14 +148,14 @@ function DeleteFunction({ project, of, onClose }: { project: string; of: Functio
     }))
     await queries.invalidateQueries({ queryKey: ['functions', project] })
     const mentions = mentionsOf(metadata)
-    if (mentions !== '') toast(`Deleted ${of.name}.${mentions}`)
+    if (mentions !== '') toast(texts.deletedNameMentions(of.name, mentions))
   }
 
   return (
-    <Confirm title={`Delete ${signatureOf(of)}`} open onClose={onClose} action="Delete function" name={of.name}
+    <Confirm title={texts.deleteOf(signatureOf(of))} open onClose={onClose} action={texts.deleteFunction} name={of.name}
       onSubmit={remove}>
       <p>
-        The function's text is lost, and calls of applications fail. If triggers, policies or columns use it, it stays.
+        {texts.theFunctionsTextIsLost}
       </p>
     </Confirm>
   )

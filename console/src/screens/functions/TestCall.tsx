@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/functions'
 import { sendJSON } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -34,7 +35,7 @@ export function TestCall({ project, of, onClose }: { project: string; of: Functi
   }
 
   return (
-    <Dialog title={`Test ${signatureOf(of)}`} open side wide onClose={onClose}>
+    <Dialog title={texts.testOf(signatureOf(of))} open side wide onClose={onClose}>
       <form className={css.stack} onSubmit={(e) => {
         e.preventDefault()
         void call()
@@ -43,25 +44,25 @@ export function TestCall({ project, of, onClose }: { project: string; of: Functi
           <div key={p.name} className={css.argument}>
             <TextField label={p.name} hint={p.type} value={values[i] ?? ''} disabled={values[i] === null}
               onChange={(e) => set(i, e.target.value)} />
-            <CheckField label="null" aria-label={`${p.name} is null`} checked={values[i] === null}
+            <CheckField label={texts.null} aria-label={texts.nameIsNull(p.name)} checked={values[i] === null}
               onChange={(e) => set(i, e.target.checked ? null : '')} />
           </div>
         ))}
-        <SelectField label="Call as" value={caller} onChange={(e) => setCaller(e.target.value)}>
-          <option value="owner">owner, by SQL</option>
-          <option value="service_role">service role, by the rows API</option>
-          <option value="anon">anon, by the rows API</option>
-          <option value="user">an end user, by the rows API</option>
+        <SelectField label={texts.callAs} value={caller} onChange={(e) => setCaller(e.target.value)}>
+          <option value="owner">{texts.ownerBySQL}</option>
+          <option value="service_role">{texts.serviceRoleByTheRows}</option>
+          <option value="anon">{texts.anonByTheRowsAPI}</option>
+          <option value="user">{texts.anEndUserByThe}</option>
         </SelectField>
         {caller === 'user' && (
-          <TextField label="UUID of the user" required value={user} onChange={(e) => setUser(e.target.value)} />
+          <TextField label={texts.uuidOfTheUser} required value={user} onChange={(e) => setUser(e.target.value)} />
         )}
         {caller === 'owner'
-          ? <CheckField label="Keep what it writes" checked={keeps} hint="Otherwise the call may not write."
+          ? <CheckField label={texts.keepWhatItWrites} checked={keeps} hint={texts.otherwiseTheCallMayNot}
             onChange={(e) => setKeeps(e.target.checked)} />
-          : <p className={css.quiet}>A call by the rows API keeps what it writes.</p>}
+          : <p className={css.quiet}>{texts.aCallByTheRows}</p>}
         <div>
-          <Button needs="runSQL" type="submit" look="primary" busy={outcome.status === 'running'}>Call function</Button>
+          <Button needs="runSQL" type="submit" look="primary" busy={outcome.status === 'running'}>{texts.callFunction}</Button>
         </div>
         <Shown outcome={outcome} />
       </form>
@@ -77,13 +78,13 @@ function Shown({ outcome }: { outcome: Outcome }) {
     case 'failed': {
       const report = outcome.error instanceof SQLError ? outcome.error.report : null
       return <FailureNote error={report === null ? outcome.error : new Error(
-        [`${report.message} (SQLSTATE ${report.sqlstate})`, report.detail, report.hint, report.context]
+        [texts.messageSQLSTATE(report.message, report.sqlstate), report.detail, report.hint, report.context]
           .filter((t) => t !== '').join('\n'))} />
     }
     case 'rows':
       return <div className={css.grid}><ResultGrid result={outcome.result} /></div>
     case 'answer':
-      return <Code label="answer" text={outcome.text === '' ? 'No content' : outcome.text} />
+      return <Code label={texts.answer} text={outcome.text === '' ? texts.noContent : outcome.text} />
   }
 }
 
@@ -92,7 +93,7 @@ async function callBySQL(
 ): Promise<Result> {
   const { results } = await runSQL(project, { query: callOf(of), parameters, readOnly, maxRows: 1000 })
   const [result] = results
-  if (result === undefined) throw new Error('The answer has no result.')
+  if (result === undefined) throw new Error(texts.theAnswerHasNoResult)
 
   return result
 }

@@ -1,5 +1,6 @@
 /** Calls of functions, as SQL and as requests to the rows API. */
 
+import { texts } from '#texts/functions'
 import type { Schemas } from '../../api/client'
 import { identifier } from '../../components/sqlText'
 
@@ -50,19 +51,19 @@ const base: Draft = {
 
 /** Functions to begin with. */
 export const templates: Template[] = [
-  { title: 'Query', text: 'One SQL statement with parameters.', draft: {
+  { title: texts.query, text: texts.oneSQLStatementWithParameters, draft: {
     ...base, parameters: [{ name: 'a', type: 'integer' }, { name: 'b', type: 'integer' }], definition: 'select a + b',
   } },
-  { title: 'Rows of a table', text: 'Returns rows; the rows API can filter and sort them.', draft: {
+  { title: texts.rowsOfATable, text: texts.returnsRowsTheRowsAPI, draft: {
     ...base, parameters: [{ name: 'words', type: 'text' }], returnType: 'setof my_table',
     definition: "select * from my_table where title ilike '%' || words || '%'",
   } },
-  { title: 'Procedure code', text: 'PL/pgSQL with variables, conditions and errors.', draft: {
+  { title: texts.procedureCode, text: texts.plPgSQLWithVariablesConditions, draft: {
     ...base, language: 'plpgsql', parameters: [{ name: 'amount', type: 'numeric' }], returnType: 'numeric',
     definition: "declare\n  result numeric;\nbegin\n  if amount < 0 then\n    raise exception 'amount is negative';\n" +
       '  end if;\n\n  result := round(amount * 1.2, 2);\n  return result;\nend',
   } },
-  { title: 'Trigger', text: 'Sets a column when a row changes. Attach it at a table\'s structure.', draft: {
+  { title: texts.trigger, text: texts.setsAColumnWhenA, draft: {
     ...base, name: 'set_updated_at', language: 'plpgsql', returnType: 'trigger',
     definition: 'begin\n  new.updated_at := now();\n  return new;\nend',
   } },

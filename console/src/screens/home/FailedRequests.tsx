@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/home'
 import { Badge, Time } from '../../components/Bits'
 import { Card } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
@@ -11,14 +12,14 @@ export function FailedRequests({ project }: { project: string }) {
   const all = `/projects/${project}/requests`
 
   return (
-    <Card title="Latest failed requests"
+    <Card title={texts.latestFailedRequests}
       actions={['4xx', '5xx'].map((status) => (
-        <Link key={status} to={all as string} search={{ status } as never}>All {status}</Link>
+        <Link key={status} to={all as string} search={{ status } as never}>{texts.allStatus(status)}</Link>
       ))}>
       <div className={css.panel}>
         <Loaded query={query} rows={5}>
           {({ content }) => content.length === 0 ? (
-            <Empty title="No request failed">Failures of the last days appear here, with their reason.</Empty>
+            <Empty title={texts.noRequestFailed}>{texts.failuresOfTheLastDays}</Empty>
           ) : (
             <ul className={css.requests}>
               {content.map((r) => (

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/home'
 import { Badge, formatBytes, Time } from '../../components/Bits'
 import css from './Home.module.css'
 import { useFindings, useQuota, useStatistics } from './queries'
@@ -16,25 +17,25 @@ export function Figures({ project, enabled }: { project: string; enabled: boolea
   const to = (path: string) => `/projects/${project}/${path}`
 
   return (
-    <section className={css.figures} aria-label="Figures">
-      <Figure title="Database" to={to('tables')} failure={quota.error}
+    <section className={css.figures} aria-label={texts.figures}>
+      <Figure title={texts.database} to={to('tables')} failure={quota.error}
         value={q && formatBytes(q.databaseBytes)}
-        note={q && <Share label="Database quota" used={q.databaseBytes} limit={q.maxDatabaseBytes} />} />
-      <Figure title="Files" to={to('files')} failure={quota.error}
+        note={q && <Share label={texts.databaseQuota} used={q.databaseBytes} limit={q.maxDatabaseBytes} />} />
+      <Figure title={texts.files} to={to('files')} failure={quota.error}
         value={q && formatBytes(q.bytes)}
-        note={q && <Share label="File quota" used={q.bytes} limit={q.maxBytes}
-          more={q.files === 1 ? '1 file' : `${q.files.toLocaleString()} files`} />} />
-      <Figure title="Last backup" to={to('backups')} failure={statistics.error}
-        value={backups && (backups.lastAt === null ? 'None yet' : <Time at={backups.lastAt} />)}
+        note={q && <Share label={texts.fileQuota} used={q.bytes} limit={q.maxBytes}
+          more={q.files === 1 ? texts.oneFile : texts.files2(q.files.toLocaleString())} />} />
+      <Figure title={texts.lastBackup} to={to('backups')} failure={statistics.error}
+        value={backups && (backups.lastAt === null ? texts.noneYet : <Time at={backups.lastAt} />)}
         note={backups && (backups.lastProvenAt === null
-          ? <Badge tone="warning">{backups.lastAt === null ? 'Create a backup' : 'Never proven'}</Badge>
-          : <Badge tone="success">Proven <Time at={backups.lastProvenAt} /></Badge>)} />
-      <Figure title="Advice" to={to('advice')} failure={findings.error}
-        value={open && (open.length === 1 ? '1 finding' : `${open.length.toLocaleString()} findings`)}
+          ? <Badge tone="warning">{backups.lastAt === null ? texts.createABackup : texts.neverProven}</Badge>
+          : <Badge tone="success">{texts.provenTime(<Time at={backups.lastProvenAt} />)}</Badge>)} />
+      <Figure title={texts.advice} to={to('advice')} failure={findings.error}
+        value={open && (open.length === 1 ? '1 finding' : texts.countFindings(open.length.toLocaleString()))}
         note={open && (
-          errors > 0 ? <Badge tone="danger">{errors} {errors === 1 ? 'exposes' : 'expose'} data</Badge>
-          : open.length > 0 ? <Badge>No data exposed</Badge>
-          : <Badge tone="success">Nothing to do</Badge>
+          errors > 0 ? <Badge tone="danger">{texts.errorsData(errors, errors === 1 ? texts.exposes : texts.expose)}</Badge>
+          : open.length > 0 ? <Badge>{texts.noDataExposed}</Badge>
+          : <Badge tone="success">{texts.nothingToDo}</Badge>
         )} />
     </section>
   )
@@ -66,7 +67,7 @@ function Share({ label, used, limit, more }: { label: string; used: number; limi
   return (
     <>
       <meter className={css.meter} aria-label={label} min={0} max={100} high={90} value={percent} />
-      <span>{more !== undefined && `${more}, `}{percent > 0 && percent < 1 ? 'under 1' : Math.round(percent)}% of {formatBytes(limit)}</span>
+      <span>{texts.morePercentOfLimit(more !== undefined && `${more}, `, percent > 0 && percent < 1 ? texts.underOne : Math.round(percent), formatBytes(limit))}</span>
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/home'
 import { api, read, type Schemas } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -27,34 +28,31 @@ export function FirstSteps({ project, enabled }: { project: string; enabled: boo
   const chosen: Client = clients.find((c) => c === client) ?? 'curl'
 
   return (
-    <Card title="First steps" lead="Three steps to the first rows in your application.">
+    <Card title={texts.firstSteps} lead={texts.threeStepsToTheFirst}>
       <ol className={css.steps}>
-        <Step done={table !== undefined} title="Create a table">
-          In <Link to={`/projects/${project}/tables` as string}>Tables</Link>, by{' '}
-          <Link to={`/projects/${project}/sql` as string}>SQL</Link>, or from a CSV file.
+        <Step done={table !== undefined} title={texts.createATable}>
+          {texts.inByOrFromA(<Link to={`/projects/${project}/tables` as string}>{texts.tables}</Link>, <Link to={`/projects/${project}/sql` as string}>{texts.sql}</Link>)}
         </Step>
-        <Step done={publishable.length > 0} title="Create a publishable key">
+        <Step done={publishable.length > 0} title={texts.createAPublishableKey}>
           <KeyStep project={project} known={key !== null} exists={publishable.length > 0} ready={keys.data !== undefined}
             forbidden={refusal !== undefined} />
         </Step>
-        <Step done={false} title="Read rows">
-          The key reads what grants and policies let <code>anon</code> read. A new table lets it read nothing until you
-          grant it in the table's structure.
+        <Step done={false} title={texts.readRows}>
+          {texts.theKeyReadsWhatGrants(<code>anon</code>)}
         </Step>
       </ol>
       <div className={css.snippets}>
-        <Tabs label="Client" tabs={clients.map((c) => ({
+        <Tabs label={texts.client} tabs={clients.map((c) => ({
           text: c, active: c === chosen, to: '.', replace: true, resetScroll: false,
           search: ((former: Record<string, unknown>) => ({ ...former, client: c })) as never,
         }))} />
         <div className={css.snippet}>
-          <Code label={`the ${chosen} example`}
+          <Code label={texts.theChosenExample(chosen)}
             text={snippet(chosen, { origin: location.origin, project, key: key ?? placeholder, table: table ?? 'todos' })} />
         </div>
         {chosen === 'psql' && (
           <p className={css.quiet}>
-            Programs without the command line connect with a{' '}
-            <Link to={`/projects/${project}/keys` as string} search={{ tab: 'database' } as never}>database credential</Link>.
+            {texts.programsWithoutTheCommandLine(<Link to={`/projects/${project}/keys` as string} search={{ tab: 'database' } as never}>{texts.databaseCredential}</Link>)}
           </p>
         )}
       </div>
@@ -65,7 +63,7 @@ export function FirstSteps({ project, enabled }: { project: string; enabled: boo
 function Step({ done, title, children }: { done: boolean; title: string; children: ReactNode }) {
   return (
     <li>
-      <h3>{title}{done && <span className={css.done}> ✓ done</span>}</h3>
+      <h3>{title}{done && <span className={css.done}>{texts.done}</span>}</h3>
       <div className={css.stepText}>{children}</div>
     </li>
   )
@@ -86,7 +84,7 @@ function KeyStep({ project, known, exists, ready, forbidden }: {
     try {
       const { metadata } = await read(api.POST('/projects/{projectUUID}/keys', {
         params: { path: { projectUUID: project } },
-        body: { name: 'First steps', kind: 'publishable' },
+        body: { name: texts.firstSteps, kind: 'publishable' },
         headers: { 'Idempotency-Key': idempotency },
       }))
       rememberKey(project, metadata.key)
@@ -98,18 +96,18 @@ function KeyStep({ project, known, exists, ready, forbidden }: {
     }
   }
 
-  if (forbidden) return <>Ask an admin of the organization for a key, and put it for <code>{placeholder}</code>.</>
-  if (known) return <>The examples below have it. Copy them and run them.</>
+  if (forbidden) return <>{texts.askAnAdminOfThe(<code>{placeholder}</code>)}</>
+  if (known) return <>{texts.theExamplesBelowHaveIt}</>
 
   return (
     <>
       <p>
         {exists
-          ? `Put your key for ${placeholder}. The server shows a key only once; create another one to fill the examples.`
-          : 'Applications send it with each request. It is public and may stand in a browser.'}
+          ? texts.putYourKeyForThe(placeholder)
+          : texts.applicationsSendItWithEach}
       </p>
       <Button needs="createKey" busy={busy} disabled={!ready} onClick={() => void create()}>
-        Create key for the examples
+        {texts.createKeyForTheExamples}
       </Button>
     </>
   )

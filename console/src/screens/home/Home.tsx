@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { texts } from '#texts/home'
 import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -33,8 +34,8 @@ export function Home() {
     <Page title={content?.name ?? '…'} lead={content?.description || '\u00a0'}
       actions={<>
         {status !== 'active' && <Badge tone="warning">{status}</Badge>}
-        <ButtonLink to={`/projects/${project}/tables` as string}>Open tables</ButtonLink>
-        <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string}>Run SQL</ButtonLink>
+        <ButtonLink to={`/projects/${project}/tables` as string}>{texts.openTables}</ButtonLink>
+        <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string}>{texts.runSQL}</ButtonLink>
       </>}>
       {status === 'paused' ? <Paused project={project} /> : (
         <>
@@ -62,9 +63,9 @@ function Paused({ project }: { project: string }) {
   }
 
   return (
-    <Card title="This project is paused"
-      lead="Its data are kept. Requests to it are refused with the code project_paused until you resume it."
-      actions={<Button needs="resumeProject" look="primary" onClick={() => void resume()}>Resume project</Button>}>
+    <Card title={texts.thisProjectIsPaused}
+      lead={texts.itsDataAreKeptRequests}
+      actions={<Button needs="resumeProject" look="primary" onClick={() => void resume()}>{texts.resumeProject}</Button>}>
       {null}
     </Card>
   )

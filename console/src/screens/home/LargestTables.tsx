@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/home'
 import { formatBytes } from '../../components/Bits'
 import { Card } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
@@ -12,11 +13,11 @@ export function LargestTables({ project, enabled }: { project: string; enabled: 
   const query = useStatistics(project, enabled)
 
   return (
-    <Card title="Largest tables">
+    <Card title={texts.largestTables}>
       <div className={css.panel}>
         <Loaded query={query} rows={shown}>
           {({ content: { tables, cacheHitRatio } }) => tables.length === 0 ? (
-            <Empty title="No table yet">Create one, or import a file as a table.</Empty>
+            <Empty title={texts.noTableYet}>{texts.createOneOrImportA}</Empty>
           ) : (
             <>
               <ul className={css.bars}>
@@ -34,7 +35,7 @@ export function LargestTables({ project, enabled }: { project: string; enabled: 
                 ))}
               </ul>
               {cacheHitRatio !== null && (
-                <p className={css.quiet}>{(cacheHitRatio * 100).toFixed(1)}% of block reads came from memory.</p>
+                <p className={css.quiet}>{texts.ofBlockReadsCameFrom((cacheHitRatio * 100).toFixed(1))}</p>
               )}
             </>
           )}

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { durationText, lineOf, sumOf } from './series'
+import { countsChart, durationText, sumOf } from './series'
 
-test('a line has gaps where there was no request', () => {
-  expect(lineOf([10, 5, null, 10], 10)).toBe('M0 0L0.5 0L1.5 50L2 50M3 0L3.5 0L4 0')
-  expect(lineOf([null], 10)).toBe('')
+test('the bars of failed and refused requests lie within those of all', () => {
+  const chart = countsChart([{ at: '2026-11-27T10:00:00Z', requests: 9, clientErrors: 2, serverErrors: 1, p50: 1, p99: 2 }])
+  expect([chart.xs, chart.series.map((s) => s.values)]).toEqual([[1795773600], [[9], [3], [1]]])
 })
 
 test('durations are read in their unit', () => {

@@ -1,6 +1,8 @@
 /** Counts of requests over time, without their chart. */
 
+import { texts } from '#texts/home'
 import type { Schemas } from '../../api/client'
+import type { Chart } from '../../components/chart'
 
 export type Bucket = Schemas['Bucket']
 
@@ -13,25 +15,42 @@ export function sumOf(buckets: Bucket[]): { requests: number; clientErrors: numb
   }), { requests: 0, clientErrors: 0, serverErrors: 0 })
 }
 
-/** Returns the path of a line in a box of one unit per value and 100 units up. Gaps stay gaps; a lone value is a dash. */
-export function lineOf(values: (number | null)[], most: number): string {
-  let path = ''
-  values.forEach((value, i) => {
-    if (value === null) return
+const secondsOf = (buckets: Bucket[]) => buckets.map((b) => Date.parse(b.at) / 1000)
 
-    const y = 100 - (value / most) * 100
-    const begins = i === 0 || values[i - 1] === null
-    path += begins ? `M${i} ${y}L${i + 0.5} ${y}` : `L${i + 0.5} ${y}`
-    if (values[i + 1] === null || i === values.length - 1) path += `L${i + 1} ${y}`
-  })
+/** Returns the chart of the counts: failed over refused over answered requests, in bars of their sum. */
+export function countsChart(buckets: Bucket[]): Chart {
+  return {
+    axis: texts.time,
+    xs: secondsOf(buckets),
+    times: true,
+    series: [
+      { label: texts.requests, values: buckets.map((b) => b.requests), color: 'accent', bars: true },
+      { label: texts.refusedOrFailed, values: buckets.map((b) => b.clientErrors + b.serverErrors), color: 'warning', bars: true },
+      { label: texts.failed, values: buckets.map((b) => b.serverErrors), color: 'danger', bars: true },
+    ],
+    height: 160,
+  }
+}
 
-  return path
+/** Returns the chart of the durations; a bucket without requests is a gap. */
+export function durationsChart(buckets: Bucket[]): Chart {
+  return {
+    axis: texts.time,
+    xs: secondsOf(buckets),
+    times: true,
+    series: [
+      { label: texts.the99thPercentile, values: buckets.map((b) => b.p99), color: 'accent' },
+      { label: texts.median, values: buckets.map((b) => b.p50), color: 'success' },
+    ],
+    format: durationText,
+    height: 110,
+  }
 }
 
 /** Returns a duration in microseconds as people read it. */
 export function durationText(microseconds: number): string {
-  if (microseconds < 1000) return `${microseconds} µs`
-  if (microseconds < 1_000_000) return `${(microseconds / 1000).toFixed(microseconds < 10_000 ? 1 : 0)} ms`
+  if (microseconds < 1000) return texts.microsecondsS(microseconds)
+  if (microseconds < 1_000_000) return texts.microsecondsMs((microseconds / 1000).toFixed(microseconds < 10_000 ? 1 : 0))
 
   return `${(microseconds / 1_000_000).toFixed(1)} s`
 }

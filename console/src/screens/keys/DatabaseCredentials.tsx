@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/keys'
 import { api, read, type Schemas } from '../../api/client'
 import { currentUser } from '../../api/session'
 import { Badge, Code, Time } from '../../components/Bits'
@@ -40,7 +41,7 @@ export function DatabaseCredentials({ project }: { project: string }) {
   })
   const create = (
     <Button needs="createDatabaseCredential" look="primary" onClick={() => setCreates(true)}>
-      Create credential
+      {texts.createCredential}
     </Button>
   )
   const command = (username: string, password: string) =>
@@ -48,24 +49,24 @@ export function DatabaseCredentials({ project }: { project: string }) {
 
   return (
     <>
-      <Card title="Database credentials" actions={create}
-        lead="For Metabase, Prisma, psql and other programs that speak PostgreSQL's protocol.">
+      <Card title={texts.databaseCredentials} actions={create}
+        lead={texts.forMetabasePrismaPsqlAnd}>
         <Loaded query={query}>
           {({ content, metadata }) => content.length === 0 ? (
-            <Empty title="No credential yet" action={create}>Each program should have its own, so that you can revoke it.</Empty>
+            <Empty title={texts.noCredentialYet} action={create}>{texts.eachProgramShouldHaveIts}</Empty>
           ) : (
             <>
-              <Table label="Database credentials" rows={content} keyOf={(c) => c.uuid} columns={[
-                { title: 'Name', cell: (c) => c.name },
-                { title: 'Access', cell: (c) => (
-                  <Badge tone={c.access === 'owner' ? 'warning' : 'neutral'}>{c.access === 'owner' ? 'owner' : 'read only'}</Badge>
+              <Table label={texts.databaseCredentials} rows={content} keyOf={(c) => c.uuid} columns={[
+                { title: texts.name, cell: (c) => c.name },
+                { title: texts.access, cell: (c) => (
+                  <Badge tone={c.access === 'owner' ? 'warning' : 'neutral'}>{c.access === 'owner' ? texts.owner : texts.readOnly}</Badge>
                 ) },
-                { title: 'User name', cell: (c) => <code>{c.username}</code>, narrow: true },
-                { title: 'Last used', cell: (c) => <Time at={c.lastUsedAt} />, narrow: true },
-                { title: 'Expires', cell: (c) => <Time at={c.expiresAt} />, narrow: true },
+                { title: texts.userName, cell: (c) => <code>{c.username}</code>, narrow: true },
+                { title: texts.lastUsed, cell: (c) => <Time at={c.lastUsedAt} />, narrow: true },
+                { title: texts.expires, cell: (c) => <Time at={c.expiresAt} />, narrow: true },
                 { title: '', align: 'right', cell: (c) => (
-                  <Button needs="deleteDatabaseCredential" look="danger" aria-label={`Revoke credential ${c.name}`} onClick={() => setRevoked(c)}>
-                    Revoke
+                  <Button needs="deleteDatabaseCredential" look="danger" aria-label={texts.revokeCredentialName(c.name)} onClick={() => setRevoked(c)}>
+                    {texts.revoke}
                   </Button>
                 ) },
               ]} />
@@ -75,31 +76,31 @@ export function DatabaseCredentials({ project }: { project: string }) {
           )}
         </Loaded>
       </Card>
-      <Card title="Connect" lead={address.note}>
-        <h3>With a credential</h3>
-        <Code label="the psql command" text={command('USERNAME', 'PASSWORD')} />
-        <h3>With your own account, through the API</h3>
-        <Code label="the socle command" text={`socle login --url ${location.origin}\nsocle db psql --project ${project}`} />
+      <Card title={texts.connect} lead={address.note}>
+        <h3>{texts.withACredential}</h3>
+        <Code label={texts.thePsqlCommand} text={command('USERNAME', 'PASSWORD')} />
+        <h3>{texts.withYourOwnAccountThrough}</h3>
+        <Code label={texts.theSocleCommand} text={texts.socleLoginUrlSocleDb(location.origin, project)} />
       </Card>
       {creates && <NewCredential project={project} onClose={() => setCreates(false)} onCreated={setCreated} />}
       {created && (
-        <ShownOnce title={`Credential ${created.credential.name}`} onClose={() => setCreated(undefined)} values={[
-          { label: 'User name', value: created.credential.username },
-          { label: 'Password', value: created.password },
+        <ShownOnce title={texts.credentialName(created.credential.name)} onClose={() => setCreated(undefined)} values={[
+          { label: texts.userName, value: created.credential.username },
+          { label: texts.password, value: created.password },
           { label: 'psql', value: command(created.credential.username, created.password) },
         ]}>
           <p>{address.note}</p>
         </ShownOnce>
       )}
       {revoked && (
-        <Confirm title="Revoke credential" open action="Revoke credential" onClose={() => setRevoked(undefined)}
+        <Confirm title={texts.revokeCredential} open action={texts.revokeCredential} onClose={() => setRevoked(undefined)}
           onSubmit={async () => {
             await read(api.DELETE('/projects/{projectUUID}/database-credentials/{credentialUUID}', {
               params: { path: { projectUUID: project, credentialUUID: revoked.uuid } },
             }))
             await queries.invalidateQueries({ queryKey: ['credentials', project] })
           }}>
-          The sessions of <b>{revoked.name}</b> end within seconds, and it is refused from then on.
+          {texts.theSessionsOfEndWithin(<b>{revoked.name}</b>)}
         </Confirm>
       )}
     </>
@@ -117,13 +118,13 @@ function useAddress(): { text: string; note: string } {
   const guess = `${location.hostname}:${defaultPort}`
 
   if (listen === undefined) {
-    return { text: guess, note: 'Ask the administrator for the host and port: SOCLE_POSTGRES_ADDR of the server.' }
+    return { text: guess, note: texts.askTheAdministratorForThe }
   }
   if (listen === '') {
-    return { text: guess, note: 'This server does not listen for PostgreSQL clients yet. Start it with SOCLE_POSTGRES_ADDR, or connect through the API.' }
+    return { text: guess, note: texts.thisServerDoesNotListen }
   }
 
-  return { text: clientAddress(listen, location.hostname), note: 'Connections need TLS. The database is the name or the UUID of the project.' }
+  return { text: clientAddress(listen, location.hostname), note: texts.connectionsNeedTLSTheDatabase }
 }
 
 function NewCredential({ project, onClose, onCreated }: {
@@ -147,15 +148,15 @@ function NewCredential({ project, onClose, onCreated }: {
   }
 
   return (
-    <FormDialog title="New database credential" open onClose={onClose} action="Create credential" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} hint="The program that uses it, such as metabase."
+    <FormDialog title={texts.newDatabaseCredential} open onClose={onClose} action={texts.createCredential} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} hint={texts.theProgramThatUsesIt}
         onChange={(e) => setName(e.target.value)} />
-      <SelectField label="Access" value={access} hint="Both pass row level security."
+      <SelectField label={texts.access} value={access} hint={texts.bothPassRowLevelSecurity}
         onChange={(e) => setAccess(e.target.value === 'owner' ? 'owner' : 'read_only')}>
-        <option value="read_only">read only: reads all tables</option>
-        <option value="owner">owner: everything that SQL may do</option>
+        <option value="read_only">{texts.readOnlyReadsAllTables}</option>
+        <option value="owner">{texts.ownerEverythingThatSQLMay}</option>
       </SelectField>
-      <TextField label="Expires" type="datetime-local" value={expires} hint="Empty: never."
+      <TextField label={texts.expires} type="datetime-local" value={expires} hint={texts.emptyNever}
         onChange={(e) => setExpires(e.target.value)} />
     </FormDialog>
   )

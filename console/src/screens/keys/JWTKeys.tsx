@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/keys'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Copyable, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -36,12 +37,12 @@ function Secret({ project }: { project: string }) {
   })
 
   return (
-    <Card title="JWT secret"
-      lead="Your own server signs tokens with it (HS256), to identify your users to the rows API. The claim role is anon, authenticated or service_role; policies can read all claims."
-      actions={<Button needs="getJWTSecret" onClick={() => setWanted(!wanted)}>{wanted ? 'Hide secret' : 'Show secret'}</Button>}>
+    <Card title={texts.jwtSecret}
+      lead={texts.yourOwnServerSignsTokens}
+      actions={<Button needs="getJWTSecret" onClick={() => setWanted(!wanted)}>{wanted ? texts.hideSecret : texts.showSecret}</Button>}>
       {wanted && (
         <Loaded query={query} rows={1}>
-          {({ content }) => <Copyable value={content.secret} label="the JWT secret" />}
+          {({ content }) => <Copyable value={content.secret} label={texts.theJWTSecret} />}
         </Loaded>
       )}
     </Card>
@@ -58,23 +59,23 @@ function VerificationKeys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page) } },
     })),
   })
-  const create = <Button needs="createJWTKey" look="primary" onClick={() => setCreates(true)}>Add verification key</Button>
+  const create = <Button needs="createJWTKey" look="primary" onClick={() => setCreates(true)}>{texts.addVerificationKey}</Button>
 
   return (
-    <Card title="Verification keys" actions={create}
-      lead="Public keys of another issuer, such as your identity provider. Tokens that its private key signed are accepted (ES256 or RS256).">
+    <Card title={texts.verificationKeys} actions={create}
+      lead={texts.publicKeysOfAnotherIssuer}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No verification key">Add one if users sign in elsewhere.</Empty>
+          <Empty title={texts.noVerificationKey}>{texts.addOneIfUsersSign}</Empty>
         ) : (
           <>
-            <Table label="Verification keys" rows={content} keyOf={(k) => k.uuid} columns={[
-              { title: 'Key ID', cell: (k) => <Copyable value={k.kid} label="the key ID" /> },
-              { title: 'Algorithm', cell: (k) => <Badge>{k.algorithm}</Badge> },
-              { title: 'Added', cell: (k) => <Time at={k.createdAt} />, narrow: true },
+            <Table label={texts.verificationKeys} rows={content} keyOf={(k) => k.uuid} columns={[
+              { title: texts.keyID, cell: (k) => <Copyable value={k.kid} label={texts.theKeyID} /> },
+              { title: texts.algorithm, cell: (k) => <Badge>{k.algorithm}</Badge> },
+              { title: texts.added, cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button needs="deleteJWTKey" look="danger" aria-label={`Delete key ${k.kid}`} onClick={() => setDeleted(k)}>
-                  Delete
+                <Button needs="deleteJWTKey" look="danger" aria-label={texts.deleteKeyKid(k.kid)} onClick={() => setDeleted(k)}>
+                  {texts.delete}
                 </Button>
               ) },
             ]} />
@@ -85,14 +86,14 @@ function VerificationKeys({ project }: { project: string }) {
       </Loaded>
       {creates && <NewKey project={project} onClose={() => setCreates(false)} />}
       {deleted && (
-        <Confirm title="Delete verification key" open action="Delete key" onClose={() => setDeleted(undefined)}
+        <Confirm title={texts.deleteVerificationKey} open action={texts.deleteKey} onClose={() => setDeleted(undefined)}
           onSubmit={async () => {
             await read(api.DELETE('/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}', {
               params: { path: { projectUUID: project, jwtKeyUUID: deleted.uuid } },
             }))
             await queries.invalidateQueries({ queryKey: ['jwt keys', project] })
           }}>
-          Tokens signed by the key <code>{deleted.kid}</code> are refused within seconds. You can add the key again.
+          {texts.tokensSignedByTheKey(<code>{deleted.kid}</code>)}
         </Confirm>
       )}
     </Card>
@@ -113,10 +114,10 @@ function NewKey({ project, onClose }: { project: string; onClose: () => void }) 
   }
 
   return (
-    <FormDialog title="New verification key" open onClose={onClose} action="Add key" onSubmit={create}>
-      <TextArea label="Public key" required autoFocus rows={8} spellCheck={false} value={text}
-        placeholder='{"kty": "EC", "crv": "P-256", "x": "…", "y": "…"}' onChange={(e) => setText(e.target.value)}
-        hint="A JSON Web Key, as in your provider's jwks.json. Without kid, the key's thumbprint is its ID." />
+    <FormDialog title={texts.newVerificationKey} open onClose={onClose} action={texts.addKey} onSubmit={create}>
+      <TextArea label={texts.publicKey} required autoFocus rows={8} spellCheck={false} value={text}
+        placeholder={texts.ktyECCrvPThe256} onChange={(e) => setText(e.target.value)}
+        hint={texts.aJSONWebKeyAs} />
     </FormDialog>
   )
 }
@@ -125,17 +126,16 @@ function OwnKey({ project }: { project: string }) {
   const [asks, setAsks] = useState(false)
 
   return (
-    <Card title="Key of end users' tokens" actions={<Button needs="rotateAuthKey" onClick={() => setAsks(true)}>Rotate key</Button>}
-      lead="Socle signs the access tokens of this project's users with it. Rotate it if it may be known.">
+    <Card title={texts.keyOfEndUsersTokens} actions={<Button needs="rotateAuthKey" onClick={() => setAsks(true)}>{texts.rotateKey}</Button>}
+      lead={texts.socleSignsTheAccessTokens}>
       {asks && (
-        <Confirm title="Rotate key" open action="Rotate key" onClose={() => setAsks(false)} onSubmit={async () => {
+        <Confirm title={texts.rotateKey} open action={texts.rotateKey} onClose={() => setAsks(false)} onSubmit={async () => {
           const { content } = await read(api.POST('/projects/{projectUUID}/auth-key/rotate', {
             params: { path: { projectUUID: project } },
           }))
-          toast(`New tokens have key ${content.generation}.`)
+          toast(texts.newTokensHaveKeyGeneration(content.generation))
         }}>
-          New access tokens have the new key within seconds. Tokens of the present key stay valid to their end. Tokens of
-          older keys are refused: their users sign in again.
+          {texts.newAccessTokensHaveThe}
         </Confirm>
       )}
     </Card>

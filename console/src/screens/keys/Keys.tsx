@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { texts } from '#texts/keys'
 import { Page } from '../../components/Page'
 import { Tabs } from '../../components/Tabs'
 import { useURLState } from '../../url'
@@ -9,11 +10,11 @@ import { S3Keys } from './S3Keys'
 import { VaultSecrets } from './VaultSecrets'
 
 const tabs = [
-  { id: 'api', text: 'API keys' },
-  { id: 'jwt', text: 'Tokens' },
-  { id: 's3', text: 'S3 keys' },
-  { id: 'database', text: 'Database' },
-  { id: 'vault', text: 'Vault' },
+  { id: 'api', text: texts.apiKeys },
+  { id: 'jwt', text: texts.tokens },
+  { id: 's3', text: texts.s3Keys },
+  { id: 'database', text: texts.database },
+  { id: 'vault', text: texts.vault },
 ]
 
 /** The credentials by which programs reach the project. */
@@ -22,8 +23,8 @@ export function Keys() {
   const [tab] = useURLState('tab', 'api')
 
   return (
-    <Page title="Keys" lead="Credentials for programs that use this project, and secrets that its functions use.">
-      <Tabs label="Kinds of keys" tabs={tabs.map(({ id, text }) => ({
+    <Page title={texts.keys} lead={texts.credentialsForProgramsThatUse}>
+      <Tabs label={texts.kindsOfKeys} tabs={tabs.map(({ id, text }) => ({
         text, active: id === tab, to: '.', search: (id === 'api' ? {} : { tab: id }) as never,
       }))} />
       {tab === 'api' && <ProjectKeys project={project} />}

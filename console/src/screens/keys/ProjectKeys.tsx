@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/keys'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -33,24 +34,24 @@ export function ProjectKeys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button needs="createKey" look="primary" onClick={() => setCreates(true)}>Create key</Button>
+  const create = <Button needs="createKey" look="primary" onClick={() => setCreates(true)}>{texts.createKey}</Button>
 
   return (
-    <Card title="API keys" actions={create}
-      lead="A publishable key may stand in a browser: it acts as anon. A secret key passes all policies and stays on servers.">
+    <Card title={texts.apiKeys} actions={create}
+      lead={texts.aPublishableKeyMayStand}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No key yet" action={create}>An application needs a key to read and write rows and files.</Empty>
+          <Empty title={texts.noKeyYet} action={create}>{texts.anApplicationNeedsAKey}</Empty>
         ) : (
           <>
-            <Table label="API keys" rows={content} keyOf={(k) => k.uuid} columns={[
-              { title: 'Name', cell: (k) => k.name },
-              { title: 'Kind', cell: (k) => <Badge tone={k.kind === 'secret' ? 'warning' : 'neutral'}>{k.kind}</Badge> },
-              { title: 'Begins with', cell: (k) => <code>{k.hint}…</code>, narrow: true },
-              { title: 'Created', cell: (k) => <Time at={k.createdAt} />, narrow: true },
+            <Table label={texts.apiKeys} rows={content} keyOf={(k) => k.uuid} columns={[
+              { title: texts.name, cell: (k) => k.name },
+              { title: texts.kind, cell: (k) => <Badge tone={k.kind === 'secret' ? 'warning' : 'neutral'}>{k.kind}</Badge> },
+              { title: texts.beginsWith, cell: (k) => <code>{k.hint}…</code>, narrow: true },
+              { title: texts.created, cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button needs="deleteKey" look="danger" aria-label={`Revoke key ${k.name}`} onClick={() => setRevoked(k)}>
-                  Revoke
+                <Button needs="deleteKey" look="danger" aria-label={texts.revokeKeyName(k.name)} onClick={() => setRevoked(k)}>
+                  {texts.revoke}
                 </Button>
               ) },
             ]} />
@@ -61,19 +62,19 @@ export function ProjectKeys({ project }: { project: string }) {
       </Loaded>
       {creates && <NewKey project={project} onClose={() => setCreates(false)} onCreated={setCreated} />}
       {created && (
-        <ShownOnce title={`Key ${created.name}`} onClose={() => setCreated(undefined)}
-          values={[{ label: created.kind === 'secret' ? 'Secret key' : 'Publishable key', value: created.key }]}>
-          {created.kind === 'secret' && <p>Keep it on servers. Whoever has it reads and changes everything.</p>}
+        <ShownOnce title={texts.keyName(created.name)} onClose={() => setCreated(undefined)}
+          values={[{ label: created.kind === 'secret' ? texts.secretKey : texts.publishableKey, value: created.key }]}>
+          {created.kind === 'secret' && <p>{texts.keepItOnServersWhoever}</p>}
         </ShownOnce>
       )}
       {revoked && (
-        <Confirm title="Revoke key" open action="Revoke key" onClose={() => setRevoked(undefined)} onSubmit={async () => {
+        <Confirm title={texts.revokeKey} open action={texts.revokeKey} onClose={() => setRevoked(undefined)} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/keys/{keyUUID}', {
             params: { path: { projectUUID: project, keyUUID: revoked.uuid } },
           }))
           await queries.invalidateQueries({ queryKey: ['keys', project] })
         }}>
-          Programs with the key <b>{revoked.name}</b> are refused within seconds. A revoked key does not come back.
+          {texts.programsWithTheKeyAre(<b>{revoked.name}</b>)}
         </Confirm>
       )}
     </Card>
@@ -100,12 +101,12 @@ function NewKey({ project, onClose, onCreated }: {
   }
 
   return (
-    <FormDialog title="New API key" open onClose={onClose} action="Create key" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} hint="Where it is used, such as web or server."
+    <FormDialog title={texts.newAPIKey} open onClose={onClose} action={texts.createKey} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} hint={texts.whereItIsUsedSuch}
         onChange={(e) => setName(e.target.value)} />
-      <SelectField label="Kind" value={kind} onChange={(e) => setKind(e.target.value === 'secret' ? 'secret' : 'publishable')}>
-        <option value="publishable">publishable: acts as anon, may be public</option>
-        <option value="secret">secret: acts as service_role, stays on servers</option>
+      <SelectField label={texts.kind} value={kind} onChange={(e) => setKind(e.target.value === 'secret' ? 'secret' : 'publishable')}>
+        <option value="publishable">{texts.publishableActsAsAnonMay}</option>
+        <option value="secret">{texts.secretActsAsServiceRole}</option>
       </SelectField>
     </FormDialog>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/keys'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -32,24 +33,24 @@ export function S3Keys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button needs="createS3Key" look="primary" onClick={() => setCreates(true)}>Create S3 key</Button>
+  const create = <Button needs="createS3Key" look="primary" onClick={() => setCreates(true)}>{texts.createS3Key}</Button>
 
   return (
-    <Card title="S3 keys" actions={create}
-      lead="rclone, aws s3 and other programs reach the project's files with them. No policy restricts them: keep them on servers.">
-      <div>Endpoint <Copyable value={endpoint} label="the S3 endpoint" /></div>
+    <Card title={texts.s3Keys} actions={create}
+      lead={texts.rcloneAwsS3AndOther}>
+      <div>{texts.endpointCopyable(<Copyable value={endpoint} label={texts.theS3Endpoint} />)}</div>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No S3 key yet" action={create}>Create one for a program that copies or backs up files.</Empty>
+          <Empty title={texts.noS3KeyYet} action={create}>{texts.createOneForAProgram}</Empty>
         ) : (
           <>
-            <Table label="S3 keys" rows={content} keyOf={(k) => k.uuid} columns={[
-              { title: 'Name', cell: (k) => k.name },
-              { title: 'Access key ID', cell: (k) => <Copyable value={k.accessKeyId} label="the access key ID" />, narrow: true },
-              { title: 'Created', cell: (k) => <Time at={k.createdAt} />, narrow: true },
+            <Table label={texts.s3Keys} rows={content} keyOf={(k) => k.uuid} columns={[
+              { title: texts.name, cell: (k) => k.name },
+              { title: texts.accessKeyID, cell: (k) => <Copyable value={k.accessKeyId} label={texts.theAccessKeyID} />, narrow: true },
+              { title: texts.created, cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button needs="deleteS3Key" look="danger" aria-label={`Revoke S3 key ${k.name}`} onClick={() => setRevoked(k)}>
-                  Revoke
+                <Button needs="deleteS3Key" look="danger" aria-label={texts.revokeS3KeyName(k.name)} onClick={() => setRevoked(k)}>
+                  {texts.revoke}
                 </Button>
               ) },
             ]} />
@@ -60,20 +61,20 @@ export function S3Keys({ project }: { project: string }) {
       </Loaded>
       {creates && <NewKey project={project} onClose={() => setCreates(false)} onCreated={setCreated} />}
       {created && (
-        <ShownOnce title={`S3 key ${created.key.name}`} onClose={() => setCreated(undefined)} values={[
-          { label: 'Access key ID', value: created.key.accessKeyId },
-          { label: 'Secret access key', value: created.secret },
-          { label: 'Endpoint', value: endpoint },
+        <ShownOnce title={texts.s3KeyName(created.key.name)} onClose={() => setCreated(undefined)} values={[
+          { label: texts.accessKeyID, value: created.key.accessKeyId },
+          { label: texts.secretAccessKey, value: created.secret },
+          { label: texts.endpoint, value: endpoint },
         ]} />
       )}
       {revoked && (
-        <Confirm title="Revoke S3 key" open action="Revoke key" onClose={() => setRevoked(undefined)} onSubmit={async () => {
+        <Confirm title={texts.revokeS3Key} open action={texts.revokeKey} onClose={() => setRevoked(undefined)} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/s3-keys/{keyUUID}', {
             params: { path: { projectUUID: project, keyUUID: revoked.uuid } },
           }))
           await queries.invalidateQueries({ queryKey: ['s3 keys', project] })
         }}>
-          Programs with the key <b>{revoked.name}</b> are refused within seconds. A revoked key does not come back.
+          {texts.programsWithTheKeyAre(<b>{revoked.name}</b>)}
         </Confirm>
       )}
     </Card>
@@ -99,8 +100,8 @@ function NewKey({ project, onClose, onCreated }: {
   }
 
   return (
-    <FormDialog title="New S3 key" open onClose={onClose} action="Create S3 key" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} onChange={(e) => setName(e.target.value)} />
+    <FormDialog title={texts.newS3Key} open onClose={onClose} action={texts.createS3Key} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} onChange={(e) => setName(e.target.value)} />
     </FormDialog>
   )
 }

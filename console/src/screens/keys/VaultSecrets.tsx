@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/keys'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -15,7 +16,7 @@ import { useURLState } from '../../url'
 type Secret = Schemas['Secret']
 
 /** Names a secret; one that SQL has created may have no name. */
-const nameOf = (s: Secret) => s.name ?? `unnamed ${s.uuid.slice(0, 8)}`
+const nameOf = (s: Secret) => s.name ?? texts.unnamedUuid(s.uuid.slice(0, 8))
 
 const readByName = "select decrypted_secret from vault.decrypted_secrets where name = 'stripe_key'"
 
@@ -31,28 +32,28 @@ export function VaultSecrets({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'name', order: 'asc' } },
     })),
   })
-  const create = <Button needs="createVaultSecret" look="primary" onClick={() => setCreates(true)}>Create secret</Button>
+  const create = <Button needs="createVaultSecret" look="primary" onClick={() => setCreates(true)}>{texts.createSecret}</Button>
 
   return (
     <>
-      <Card title="Vault" actions={create}
-        lead="Secrets of other services for functions of your database, encrypted at rest. The console shows names only.">
+      <Card title={texts.vault} actions={create}
+        lead={texts.secretsOfOtherServicesFor}>
         <Loaded query={query}>
           {({ content, metadata }) => content.length === 0 ? (
-            <Empty title="No secret yet" action={create}>
-              Keep the key of a payment or mail service here, instead of in a function’s text.
+            <Empty title={texts.noSecretYet} action={create}>
+              {texts.keepTheKeyOfA}
             </Empty>
           ) : (
             <>
-              <Table label="Secrets in the vault" rows={content} keyOf={(s) => s.uuid} columns={[
-                { title: 'Name', cell: nameOf },
-                { title: 'Description', cell: (s) => s.description, narrow: true },
-                { title: 'Changed', cell: (s) => <Time at={s.updatedAt} />, narrow: true },
+              <Table label={texts.secretsInTheVault} rows={content} keyOf={(s) => s.uuid} columns={[
+                { title: texts.name, cell: nameOf },
+                { title: texts.description, cell: (s) => s.description, narrow: true },
+                { title: texts.changed, cell: (s) => <Time at={s.updatedAt} />, narrow: true },
                 { title: '', align: 'right', cell: (s) => (
                   <Row>
-                    <Button needs="updateVaultSecret" aria-label={`Change secret ${nameOf(s)}`} onClick={() => setChanged(s)}>Change</Button>
-                    <Button needs="deleteVaultSecret" look="danger" aria-label={`Delete secret ${nameOf(s)}`} onClick={() => setDeleted(s)}>
-                      Delete
+                    <Button needs="updateVaultSecret" aria-label={texts.changeSecretS(nameOf(s))} onClick={() => setChanged(s)}>{texts.change}</Button>
+                    <Button needs="deleteVaultSecret" look="danger" aria-label={texts.deleteSecretS(nameOf(s))} onClick={() => setDeleted(s)}>
+                      {texts.delete}
                     </Button>
                   </Row>
                 ) },
@@ -63,19 +64,19 @@ export function VaultSecrets({ project }: { project: string }) {
           )}
         </Loaded>
       </Card>
-      <Card title="Read a secret" lead="By SQL as the project’s owner, such as in a function that is security definer. anon and authenticated cannot.">
-        <Code label="the statement" text={readByName} />
+      <Card title={texts.readASecret} lead={texts.bySQLAsTheProjects}>
+        <Code label={texts.theStatement} text={readByName} />
       </Card>
       {creates && <SecretForm project={project} onClose={() => setCreates(false)} />}
       {changed && <SecretForm project={project} former={changed} onClose={() => setChanged(undefined)} />}
       {deleted && (
-        <Confirm title="Delete secret" open action="Delete secret" onClose={() => setDeleted(undefined)} onSubmit={async () => {
+        <Confirm title={texts.deleteSecret} open action={texts.deleteSecret} onClose={() => setDeleted(undefined)} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/vault-secrets/{vaultSecretUUID}', {
             params: { path: { projectUUID: project, vaultSecretUUID: deleted.uuid } },
           }))
           await queries.invalidateQueries({ queryKey: ['vault secrets', project] })
         }}>
-          Functions that read <b>{nameOf(deleted)}</b> find nothing from now on. This cannot be undone.
+          {texts.functionsThatReadFindNothing(<b>{nameOf(deleted)}</b>)}
         </Confirm>
       )}
     </>
@@ -90,8 +91,8 @@ function SecretForm({ project, former, onClose }: { project: string; former?: Se
   const [lines, setLines] = useState(false)
   const [idempotency] = useState(() => crypto.randomUUID())
   const text = {
-    label: former === undefined ? 'Secret' : 'New secret',
-    hint: former === undefined ? 'It is not shown again.' : 'Empty: the secret stays as it is.',
+    label: former === undefined ? texts.secret : texts.newSecret,
+    hint: former === undefined ? texts.itIsNotShownAgain : texts.emptyTheSecretStaysAs,
     required: former === undefined, maxLength: 65_536, autoComplete: 'off', spellCheck: false, value: secret,
   }
 
@@ -112,20 +113,20 @@ function SecretForm({ project, former, onClose }: { project: string; former?: Se
         },
       }))
     }
-    toast(former === undefined ? `${name} is in the vault.` : 'The secret is changed.')
+    toast(former === undefined ? texts.nameIsInTheVault(name) : texts.theSecretIsChanged)
     await queries.invalidateQueries({ queryKey: ['vault secrets', project] })
   }
 
   return (
-    <FormDialog title={former === undefined ? 'New secret' : 'Change secret'} open onClose={onClose} onSubmit={save}
-      action={former === undefined ? 'Create secret' : 'Save changes'}>
-      <TextField label="Name" required={former?.name !== null} maxLength={255} autoFocus value={name} autoComplete="off" placeholder="stripe_key"
+    <FormDialog title={former === undefined ? texts.newSecret : texts.changeSecret} open onClose={onClose} onSubmit={save}
+      action={former === undefined ? texts.createSecret : texts.saveChanges}>
+      <TextField label={texts.name} required={former?.name !== null} maxLength={255} autoFocus value={name} autoComplete="off" placeholder={texts.stripeKey}
         onChange={(e) => setName(e.target.value)} />
       {lines ? <TextArea {...text} rows={6} onChange={(e) => setSecret(e.target.value)} />
         : <TextField {...text} type="password" autoComplete="new-password" onChange={(e) => setSecret(e.target.value)} />}
-      <CheckField label="Several lines, readable while you type" checked={lines} onChange={(e) => setLines(e.target.checked)}
-        hint="For keys in PEM and other files." />
-      <TextField label="Description" maxLength={4096} value={description} onChange={(e) => setDescription(e.target.value)} />
+      <CheckField label={texts.severalLinesReadableWhileYou} checked={lines} onChange={(e) => setLines(e.target.checked)}
+        hint={texts.forKeysInPEMAnd} />
+      <TextField label={texts.description} maxLength={4096} value={description} onChange={(e) => setDescription(e.target.value)} />
     </FormDialog>
   )
 }

@@ -1,3 +1,4 @@
+import { texts } from '#texts/keys'
 import type { Schemas } from '../../api/client'
 
 export type PublicKey = Schemas['CreateJWTKeyBody']
@@ -8,17 +9,17 @@ export function parseJWK(text: string): PublicKey {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new Error('This is not JSON. Paste the public key as a JSON Web Key.')
+    throw new Error(texts.thisIsNotJSONPaste)
   }
 
   if (isObject(value) && Array.isArray(value.keys)) {
-    if (value.keys.length !== 1) throw new Error(`The set has ${value.keys.length} keys. Paste one of them.`)
+    if (value.keys.length !== 1) throw new Error(texts.theSetHasKeysPaste(value.keys.length))
     value = value.keys[0]
   }
   if (!isObject(value) || (value.kty !== 'EC' && value.kty !== 'RSA')) {
-    throw new Error('The key must have "kty": "EC" or "RSA".')
+    throw new Error(texts.theKeyMustHaveKty)
   }
-  if (value.d !== undefined) throw new Error('This is a private key. Paste the public one: remove the member "d".')
+  if (value.d !== undefined) throw new Error(texts.thisIsAPrivateKey)
 
   return value as unknown as PublicKey
 }

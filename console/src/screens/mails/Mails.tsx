@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/mails'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -14,9 +15,9 @@ import { Pager, Table } from '../../components/Table'
 import css from './Mails.module.css'
 
 const sorts = {
-  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
-  oldest: { sort: 'createdAt', order: 'asc', text: 'Oldest first' },
-  recipient: { sort: 'recipient', order: 'asc', text: 'Recipient' },
+  newest: { sort: 'createdAt', order: 'desc', text: texts.newestFirst },
+  oldest: { sort: 'createdAt', order: 'asc', text: texts.oldestFirst },
+  recipient: { sort: 'recipient', order: 'asc', text: texts.recipient },
 } as const
 
 /** Mails and text messages to the application's users that were not sent. */
@@ -34,10 +35,10 @@ export function Mails() {
   })
 
   return (
-    <Page title="Mails" lead="Messages to your users that did not leave: without a mail server they are kept here, with one those that it refused."
-      actions={<Button busy={query.isFetching} onClick={() => void query.refetch()}>Refresh</Button>}>
+    <Page title={texts.mails} lead={texts.messagesToYourUsersThat}
+      actions={<Button busy={query.isFetching} onClick={() => void query.refetch()}>{texts.refresh}</Button>}>
       <FilterBar>
-        <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+        <SelectField label={texts.order} value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
           {Object.entries(sorts).map(([name, s]) => (
             <option key={name} value={name === 'newest' ? '' : name}>{s.text}</option>
           ))}
@@ -45,21 +46,20 @@ export function Mails() {
       </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No mail waits">
-            Confirmations, invitations, sign-in links and new passwords appear here while the server has no{' '}
-            <code>SOCLE_SMTP_URL</code>.
+          <Empty title={texts.noMailWaits}>
+            {texts.confirmationsInvitationsSignInLinks(<code>SOCLE_SMTP_URL</code>)}
           </Empty>
         ) : (
           <>
-            <Table label="Mails" rows={content} keyOf={(m) => m.uuid} onOpen={(m) => setFilters({ mail: m.uuid })}
+            <Table label={texts.mails} rows={content} keyOf={(m) => m.uuid} onOpen={(m) => setFilters({ mail: m.uuid })}
               columns={[
-                { title: 'Recipient', cell: (m) => (
+                { title: texts.recipient, cell: (m) => (
                   <button type="button" className={css.open} onClick={() => setFilters({ mail: m.uuid })}>{m.recipient}</button>
                 ) },
-                { title: 'Subject', cell: (m) => m.subject, narrow: true },
-                { title: 'Kind', cell: (m) => m.kind.replaceAll('_', ' ') },
-                { title: 'State', cell: (m) => <State mail={m} /> },
-                { title: 'Created', cell: (m) => <Time at={m.createdAt} />, narrow: true },
+                { title: texts.subject, cell: (m) => m.subject, narrow: true },
+                { title: texts.kind, cell: (m) => m.kind.replaceAll('_', ' ') },
+                { title: texts.state, cell: (m) => <State mail={m} /> },
+                { title: texts.created, cell: (m) => <Time at={m.createdAt} />, narrow: true },
               ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
@@ -72,7 +72,7 @@ export function Mails() {
 }
 
 function State({ mail }: { mail: Schemas['Mail'] }) {
-  return mail.error === '' ? <Badge>kept here</Badge> : <Badge tone="danger">refused</Badge>
+  return mail.error === '' ? <Badge>{texts.keptHere}</Badge> : <Badge tone="danger">{texts.refused}</Badge>
 }
 
 function OneMail({ project, uuid, onClose }: { project: string; uuid: string; onClose: () => void }) {
@@ -85,22 +85,22 @@ function OneMail({ project, uuid, onClose }: { project: string; uuid: string; on
   })
 
   return (
-    <Dialog title={query.data?.content.subject || 'Message'} open onClose={onClose} side wide>
+    <Dialog title={query.data?.content.subject || texts.message} open onClose={onClose} side wide>
       <Loaded query={query}>
         {({ content: m }) => (
           <Stack>
             <Details entries={[
-              ['To', m.recipient],
-              ['Kind', m.kind.replaceAll('_', ' ')],
-              ['State', <State mail={m} />],
-              ['Failure', m.error === '' ? undefined : m.error],
-              ['Created', <Time at={m.createdAt} />],
+              [texts.to, m.recipient],
+              [texts.kind, m.kind.replaceAll('_', ' ')],
+              [texts.state, <State mail={m} />],
+              [texts.failure, m.error === '' ? undefined : m.error],
+              [texts.created, <Time at={m.createdAt} />],
             ]} />
             {m.html !== '' && (
               <Row>
                 {(['mail', 'text', 'source'] as const).map((v) => (
                   <Button key={v} look={v === view ? 'plain' : 'quiet'} aria-pressed={v === view} onClick={() => setView(v)}>
-                    {{ mail: 'Mail', text: 'Plain text', source: 'HTML source' }[v]}
+                    {{ mail: texts.mail, text: texts.plainText, source: texts.htmlSource }[v]}
                   </Button>
                 ))}
               </Row>
@@ -115,7 +115,7 @@ function OneMail({ project, uuid, onClose }: { project: string; uuid: string; on
 
 function Body({ mail, view }: { mail: Schemas['Mail']; view: 'mail' | 'text' | 'source' }) {
   const text = view === 'source' ? mail.html : mail.text
-  if (view !== 'mail' && text === '') return <Empty title="This message has no text here" />
+  if (view !== 'mail' && text === '') return <Empty title={texts.thisMessageHasNoText} />
   if (view !== 'mail') return <pre className={css.text}>{text}</pre>
 
   return <MailFrame html={mail.html} />

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/migrations'
 import { api, inProject, read } from '../../api/client'
 import { Button } from '../../components/Button'
 import { CheckField } from '../../components/Field'
@@ -52,38 +53,38 @@ export function Apply({ project, files, onFiles }: {
     <>
       <Row>
         <label className={css.upload}>
-          Choose files
+          {texts.chooseFiles}
           <input type="file" accept=".sql" multiple onChange={(e) => {
             void take(e.target.files)
             e.target.value = ''
           }} />
         </label>
-        <Button onClick={() => setOpened('paste')}>Paste SQL</Button>
+        <Button onClick={() => setOpened('paste')}>{texts.pasteSQL}</Button>
         <Button onClick={() => setOpened('compare')}>
-          {files.length === 0 ? 'Show schema as SQL' : 'Compare with project'}
+          {files.length === 0 ? texts.showSchemaAsSQL : texts.compareWithProject}
         </Button>
       </Row>
       {skipped.length > 0 && (
-        <p className={css.warning}>Left out, since their names do not begin with a version: {skipped.join(', ')}</p>
+        <p className={css.warning}>{texts.leftOutSinceTheirNames(skipped.join(', '))}</p>
       )}
       {files.length === 0 ? (
-        <Empty title="No file chosen">
-          Choose the files of your migrations folder. Files that the project has are recognized and left alone.
+        <Empty title={texts.noFileChosen}>
+          {texts.chooseTheFilesOfYour}
         </Empty>
       ) : (
         <>
           <FileList files={files} states={states}
             onRemove={(version) => onFiles(files.filter((f) => f.version !== version))} />
           {isLate && (
-            <CheckField label="Apply files that are older than applied ones" checked={allowsLate}
-              hint="Otherwise the request is refused." onChange={(e) => setAllowsLate(e.target.checked)} />
+            <CheckField label={texts.applyFilesThatAreOlder} checked={allowsLate}
+              hint={texts.otherwiseTheRequestIsRefused} onChange={(e) => setAllowsLate(e.target.checked)} />
           )}
           <Row>
             <Button look="primary" disabled={pending.length === 0} onClick={() => setOpened('apply')}>
               {applyText(pending.length)}
             </Button>
-            <Button disabled={pending.length === 0} onClick={() => setOpened('record')}>Record as applied</Button>
-            <Button look="quiet" onClick={() => onFiles([])}>Clear list</Button>
+            <Button disabled={pending.length === 0} onClick={() => setOpened('record')}>{texts.recordAsApplied}</Button>
+            <Button look="quiet" onClick={() => onFiles([])}>{texts.clearList}</Button>
           </Row>
         </>
       )}
@@ -98,8 +99,8 @@ export function Apply({ project, files, onFiles }: {
 }
 
 function applyText(pending: number): string {
-  if (pending === 0) return 'Nothing to apply'
-  return pending === 1 ? 'Apply 1 migration' : `Apply ${pending} migrations`
+  if (pending === 0) return texts.nothingToApply
+  return pending === 1 ? 'Apply 1 migration' : texts.applyPendingMigrations(pending)
 }
 
 async function appliedOf(project: string): Promise<Applied[]> {

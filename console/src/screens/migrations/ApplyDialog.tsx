@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react'
+import { texts } from '#texts/migrations'
 import { api, inProject, type Schemas } from '../../api/client'
 import { ApiError, failureOf } from '../../api/failure'
 import { Dialog, FormDialog } from '../../components/Dialog'
@@ -35,19 +36,19 @@ export function ApplyDialog({ project, files, pending, recordOnly, allowsLate, o
   }
 
   return (
-    <FormDialog title={recordOnly ? 'Record migrations as applied' : 'Apply migrations'} open
-      onClose={() => !succeeded.current && onClose()} action={recordOnly ? 'Record migrations' : 'Apply migrations'}
+    <FormDialog title={recordOnly ? texts.recordMigrationsAsApplied : texts.applyMigrations} open
+      onClose={() => !succeeded.current && onClose()} action={recordOnly ? texts.recordMigrations : texts.applyMigrations}
       onSubmit={apply}>
       <p>
         {recordOnly
-          ? `${countOf(pending)}: recorded as applied without running. Do this if the database has the changes already.`
-          : `${countOf(pending)}: run in order, each in its own transaction, until one fails. What ran before a failure stays applied.`}
+          ? texts.recordedAsAppliedWithoutRunning(countOf(pending))
+          : texts.runInOrderEachIn(countOf(pending))}
       </p>
     </FormDialog>
   )
 }
 
-const countOf = (files: number) => (files === 1 ? '1 file' : `${files} files`)
+const countOf = (files: number) => (files === 1 ? '1 file' : texts.files(files))
 
 interface Metadata {
   version?: string
@@ -64,11 +65,11 @@ function described(response: Response, answer: unknown): ApiError {
   const { version, name, applied, postgres } = (answer as { metadata?: Metadata } | undefined)?.metadata ?? {}
   const parts = [
     version === undefined ? failure.message : `${version} ${name ?? ''}: ${postgres?.message ?? failure.message}`,
-    postgres === undefined ? '' : `SQLSTATE ${postgres.sqlstate}, statement ${postgres.statement}` +
-      `${postgres.position > 0 ? `, character ${postgres.position}` : ''}.`,
+    postgres === undefined ? '' : texts.sqlstateStatement(postgres.sqlstate, postgres.statement) +
+      `${postgres.position > 0 ? texts.characterPosition(postgres.position) : ''}.`,
     postgres?.detail ?? '',
     postgres?.hint ?? '',
-    applied === undefined || applied.length === 0 ? '' : `Applied before it: ${applied.join(', ')}.`,
+    applied === undefined || applied.length === 0 ? '' : texts.appliedBeforeItApplied(applied.join(', ')),
   ]
 
   return new ApiError(failure.status, {
@@ -78,24 +79,24 @@ function described(response: Response, answer: unknown): ApiError {
 
 function Applied({ result, onClose }: { result: Schemas['ApplyResult']; onClose: () => void }) {
   return (
-    <Dialog title={`${result.applied.length} applied, ${result.alreadyApplied} before`} open onClose={onClose}>
+    <Dialog title={texts.countAppliedAlreadyAppliedBefore(result.applied.length, result.alreadyApplied)} open onClose={onClose}>
       <div className={css.stack}>
         <ul className={css.plain}>
           {result.applied.map((m) => (
             <li key={m.version}>
-              <code>{m.version}</code> {m.name}{m.durationMs !== null && `, ${m.durationMs.toFixed(0)} ms`}
+              <code>{m.version}</code> {m.name}{m.durationMs !== null && texts.durationMsMs(m.durationMs.toFixed(0))}
             </li>
           ))}
         </ul>
-        {result.notes.length > 0 && <h3>Left out or changed</h3>}
+        {result.notes.length > 0 && <h3>{texts.leftOutOrChanged}</h3>}
         <ul className={css.plain}>
           {result.notes.map((n) => (
             <li key={`${n.version}-${n.statement}-${n.text}`}>
-              <code>{n.version}</code>, line {n.line}: {n.text}
+              {texts.versionLineText(<code>{n.version}</code>, n.line, n.text)}
             </li>
           ))}
         </ul>
-        {result.omittedNotes > 0 && <p>{result.omittedNotes} more notes are not shown.</p>}
+        {result.omittedNotes > 0 && <p>{texts.moreNotesAreNotShown(result.omittedNotes)}</p>}
       </div>
     </Dialog>
   )

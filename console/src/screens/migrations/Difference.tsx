@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/migrations'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -20,11 +21,11 @@ export function Difference({ project, files, onClose }: { project: string; files
   })
 
   return (
-    <Dialog title={files.length === 0 ? 'Schema of the project' : 'What the project has beyond the files'} open wide
+    <Dialog title={files.length === 0 ? texts.schemaOfTheProject : texts.whatTheProjectHasBeyond} open wide
       onClose={onClose}>
       <div className={css.stack}>
         <p className={css.quiet}>
-          The files run in an empty scratch database, which is compared with the project. The project does not change.
+          {texts.theFilesRunInAn}
         </p>
         <Loaded query={query}>{({ content }) => <Found result={content} />}</Loaded>
       </div>
@@ -34,7 +35,7 @@ export function Difference({ project, files, onClose }: { project: string; files
 
 function Found({ result }: { result: Schemas['SchemaDiff'] }) {
   if (result.files.length === 0 && result.differences.length === 0) {
-    return <Empty title="No difference">The project is what the files make of an empty database.</Empty>
+    return <Empty title={texts.noDifference}>{texts.theProjectIsWhatThe}</Empty>
   }
 
   return (
@@ -48,13 +49,13 @@ function Found({ result }: { result: Schemas['SchemaDiff'] }) {
         <div key={i} className={css.stack}>
           <div>
             <Button onClick={() => saveText(sql, `${versionOf(new Date(Date.now() + i * 1000))}_changes.sql`)}>
-              Download as migration
+              {texts.downloadAsMigration}
             </Button>
           </div>
-          <Code text={sql} label={`SQL ${i + 1}`} />
+          <Code text={sql} label={texts.sqlI(i + 1)} />
         </div>
       ))}
-      {result.differences.length > 0 && <h3>To be written by hand</h3>}
+      {result.differences.length > 0 && <h3>{texts.toBeWrittenByHand}</h3>}
       <ul className={css.plain}>
         {result.differences.map((d) => (
           <li key={d.kind + d.name}>

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/migrations'
 import { Badge, Code } from '../../components/Bits'
 import { Button, IconButton } from '../../components/Button'
 import { Dialog } from '../../components/Dialog'
@@ -9,10 +10,10 @@ import css from './Migrations.module.css'
 const states: Record<State, { text: string; tone: 'neutral' | 'success' | 'warning' | 'danger' }> = {
   new: { text: 'to apply', tone: 'neutral' },
   applied: { text: 'applied', tone: 'success' },
-  changed: { text: 'changed after it was applied', tone: 'danger' },
-  unfinished: { text: 'stopped halfway: runs again', tone: 'warning' },
-  late: { text: 'older than an applied one', tone: 'warning' },
-  unknown: { text: 'version is applied', tone: 'neutral' },
+  changed: { text: texts.changedAfterItWasApplied, tone: 'danger' },
+  unfinished: { text: texts.stoppedHalfwayRunsAgain, tone: 'warning' },
+  late: { text: texts.olderThanAnAppliedOne, tone: 'warning' },
+  unknown: { text: texts.versionIsApplied, tone: 'neutral' },
 }
 
 export function FileList({ files, states: known, onRemove }: {
@@ -25,20 +26,20 @@ export function FileList({ files, states: known, onRemove }: {
 
   return (
     <>
-      <Table label="Files" rows={rows} keyOf={(r) => r.file.version} columns={[
-        { title: 'Version', cell: (r) => <code className={css.wrap}>{r.file.version}</code> },
-        { title: 'Name', cell: (r) => <span className={css.wrap}>{r.file.name}</span> },
-        { title: 'State', cell: (r) => <Badge tone={states[r.state].tone}>{states[r.state].text}</Badge> },
-        { title: 'Actions', align: 'right', cell: (r) => (
+      <Table label={texts.files2} rows={rows} keyOf={(r) => r.file.version} columns={[
+        { title: texts.version, cell: (r) => <code className={css.wrap}>{r.file.version}</code> },
+        { title: texts.name, cell: (r) => <span className={css.wrap}>{r.file.name}</span> },
+        { title: texts.state, cell: (r) => <Badge tone={states[r.state].tone}>{states[r.state].text}</Badge> },
+        { title: texts.actions, align: 'right', cell: (r) => (
           <span className={css.actions}>
-            <Button look="quiet" aria-label={`Show SQL of ${r.file.version}`} onClick={() => setShown(r.file)}>Show SQL</Button>
-            <IconButton label={`Remove ${r.file.version} from the list`} onClick={() => onRemove(r.file.version)}>✕</IconButton>
+            <Button look="quiet" aria-label={texts.showSQLOfVersion(r.file.version)} onClick={() => setShown(r.file)}>{texts.showSQL}</Button>
+            <IconButton label={texts.removeVersionFromTheList(r.file.version)} onClick={() => onRemove(r.file.version)}>✕</IconButton>
           </span>
         ) },
       ]} />
       {shown !== null && (
         <Dialog title={`${shown.version} ${shown.name}`} open wide onClose={() => setShown(null)}>
-          <Code text={shown.sql} label="SQL" />
+          <Code text={shown.sql} label={texts.sql} />
         </Dialog>
       )}
     </>

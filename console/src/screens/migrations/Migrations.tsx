@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/migrations'
 import { api, inProject, read } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -22,12 +23,12 @@ export function Migrations() {
   const [files, setFiles] = useState<File[]>([])
 
   return (
-    <Page title="Migrations" lead="SQL that brought the database to its present form, in order." actions={
-      tab === 'applied' && <Button needs="applyMigrations" look="primary" onClick={() => setTab('files')}>Apply migrations</Button>
+    <Page title={texts.migrations} lead={texts.sqlThatBroughtTheDatabase} actions={
+      tab === 'applied' && <Button needs="applyMigrations" look="primary" onClick={() => setTab('files')}>{texts.applyMigrations}</Button>
     }>
-      <Tabs label="Migrations" tabs={[
-        { text: 'Applied', to: '.', search: {} as never, replace: true },
-        { text: 'Files', to: '.', search: { tab: 'files' } as never, replace: true },
+      <Tabs label={texts.migrations} tabs={[
+        { text: texts.applied, to: '.', search: {} as never, replace: true },
+        { text: texts.files2, to: '.', search: { tab: 'files' } as never, replace: true },
       ]} />
       {tab === 'files'
         ? <Apply project={project} files={files} onFiles={setFiles} />
@@ -50,17 +51,17 @@ function AppliedList({ project, onApply }: { project: string; onApply: () => voi
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Empty title="No migration yet" action={<Button needs="applyMigrations" look="primary" onClick={onApply}>Apply migrations</Button>}>
-          A migration is a file such as 20261127093000_add_books.sql. The project records which ones it has.
+        <Empty title={texts.noMigrationYet} action={<Button needs="applyMigrations" look="primary" onClick={onApply}>{texts.applyMigrations}</Button>}>
+          {texts.aMigrationIsAFile}
         </Empty>
       ) : (
         <>
-          <Table label="Applied migrations" rows={content} keyOf={(m) => m.version} columns={[
-            { title: 'Version', cell: (m) => <code className={css.wrap}>{m.version}</code> },
-            { title: 'Name', cell: (m) => <span className={css.wrap}>{m.name}</span> },
-            { title: 'State', cell: (m) => <StateBadge migration={m} /> },
-            { title: 'Applied', narrow: true, cell: (m) => <Time at={m.appliedAt} /> },
-            { title: 'Checksum', narrow: true, cell: (m) => <code title={m.checksum}>{m.checksum.slice(0, 12)}</code> },
+          <Table label={texts.appliedMigrations} rows={content} keyOf={(m) => m.version} columns={[
+            { title: texts.version, cell: (m) => <code className={css.wrap}>{m.version}</code> },
+            { title: texts.name, cell: (m) => <span className={css.wrap}>{m.name}</span> },
+            { title: texts.state, cell: (m) => <StateBadge migration={m} /> },
+            { title: texts.applied, narrow: true, cell: (m) => <Time at={m.appliedAt} /> },
+            { title: texts.checksum, narrow: true, cell: (m) => <code title={m.checksum}>{m.checksum.slice(0, 12)}</code> },
           ]} />
           <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
             onPage={(n) => setPage(String(n))} />
@@ -72,6 +73,6 @@ function AppliedList({ project, onApply }: { project: string; onApply: () => voi
 
 function StateBadge({ migration }: { migration: Applied }) {
   return migration.durationMs === null
-    ? <Badge tone="danger">unfinished: it runs again</Badge>
-    : <Badge tone="success">applied in {migration.durationMs.toFixed(0)} ms</Badge>
+    ? <Badge tone="danger">{texts.unfinishedItRunsAgain}</Badge>
+    : <Badge tone="success">{texts.appliedInDurationMsMs(migration.durationMs.toFixed(0))}</Badge>
 }

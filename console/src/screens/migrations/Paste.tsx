@@ -1,4 +1,5 @@
 import { lazy, Suspense, useState } from 'react'
+import { texts } from '#texts/migrations'
 import { FormDialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
 import { Skeleton } from '../../components/States'
@@ -14,21 +15,21 @@ export function Paste({ onAdd, onClose }: { onAdd: (file: File) => void; onClose
   const [sql, setSQL] = useState('')
 
   return (
-    <FormDialog title="Paste a migration" open side wide onClose={onClose} action="Add to list"
+    <FormDialog title={texts.pasteAMigration} open side wide onClose={onClose} action={texts.addToList}
       disabled={sql.trim() === '' || !/^\d{1,100}$/.test(version)}
       onSubmit={() => Promise.resolve(onAdd({ version, name, sql: normalized(sql) }))}>
       <div className={css.pair}>
-        <TextField label="Version" required value={version} hint="Digits, such as the time."
+        <TextField label={texts.version} required value={version} hint={texts.digitsSuchAsTheTime}
           onChange={(e) => setVersion(e.target.value)} />
-        <TextField label="Name" value={name} placeholder="add_books" onChange={(e) => setName(e.target.value)} />
+        <TextField label={texts.name} value={name} placeholder={texts.addBooks} onChange={(e) => setName(e.target.value)} />
       </div>
       <div className={css.stack}>
-        <strong>SQL</strong>
+        <strong>{texts.sql}</strong>
         <Suspense fallback={<Skeleton rows={4} />}>
-          <CodeEditor label="SQL" initial={sql} onChange={setSQL} />
+          <CodeEditor label={texts.sql} initial={sql} onChange={setSQL} />
         </Suspense>
         <p className={css.quiet}>
-          One transaction. With the first line -- socle: no-transaction each statement is its own.
+          {texts.oneTransactionWithTheFirst}
         </p>
       </div>
     </FormDialog>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/organization'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -31,7 +32,7 @@ export function Invitations({ organization }: { organization: Organization }) {
     })),
   })
   const path = (i: Invitation) => ({ organizationUUID: organization.uuid, invitationUUID: i.uuid })
-  const invite = <Button look="primary" onClick={() => setInvites(true)}>Invite person</Button>
+  const invite = <Button look="primary" onClick={() => setInvites(true)}>{texts.invitePerson}</Button>
 
   async function resend(i: Invitation) {
     setSending(i.uuid)
@@ -40,7 +41,7 @@ export function Invitations({ organization }: { organization: Organization }) {
         params: { path: path(i) },
       }))
       await changed(organization.uuid)
-      toast(`A new link is on its way to ${i.email}. Earlier links no longer work.`)
+      toast(texts.aNewLinkIsOn(i.email))
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'danger')
     } finally {
@@ -49,25 +50,25 @@ export function Invitations({ organization }: { organization: Organization }) {
   }
 
   return (
-    <Card title="Invitations" lead="Each mails a link that works once, for seven days." actions={invite}>
+    <Card title={texts.invitations} lead={texts.eachMailsALinkThat} actions={invite}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No open invitation" action={invite}>Invite a colleague by e-mail address.</Empty>
+          <Empty title={texts.noOpenInvitation} action={invite}>{texts.inviteAColleagueByE}</Empty>
         ) : (
           <>
-            <Table label="Invitations" rows={content} keyOf={(i) => i.uuid} columns={[
-              { title: 'E-mail address', cell: (i) => i.email },
-              { title: 'Role', cell: (i) => roleName(i.roleId), narrow: true },
-              { title: 'Sent', cell: (i) => <Time at={i.sentAt} />, narrow: true },
-              { title: 'Expires', cell: (i) => Date.parse(i.expiresAt) < Date.now()
-                ? <Badge tone="warning">expired</Badge> : <Time at={i.expiresAt} /> },
+            <Table label={texts.invitations} rows={content} keyOf={(i) => i.uuid} columns={[
+              { title: texts.eMailAddress, cell: (i) => i.email },
+              { title: texts.role, cell: (i) => roleName(i.roleId), narrow: true },
+              { title: texts.sent, cell: (i) => <Time at={i.sentAt} />, narrow: true },
+              { title: texts.expires, cell: (i) => Date.parse(i.expiresAt) < Date.now()
+                ? <Badge tone="warning">{texts.expired}</Badge> : <Time at={i.expiresAt} /> },
               { title: '', align: 'right', cell: (i) => (
                 <>
-                  <Button busy={sending === i.uuid} aria-label={`Resend invitation to ${i.email}`} onClick={() => void resend(i)}>
-                    Resend
+                  <Button busy={sending === i.uuid} aria-label={texts.resendInvitationToEmail(i.email)} onClick={() => void resend(i)}>
+                    {texts.resend}
                   </Button>{' '}
-                  <Button look="danger" aria-label={`Revoke invitation to ${i.email}`} onClick={() => setRevoked(i)}>
-                    Revoke
+                  <Button look="danger" aria-label={texts.revokeInvitationToEmail(i.email)} onClick={() => setRevoked(i)}>
+                    {texts.revoke}
                   </Button>
                 </>
               ) },
@@ -79,14 +80,14 @@ export function Invitations({ organization }: { organization: Organization }) {
       </Loaded>
       {invites && <Invite organization={organization} onClose={() => setInvites(false)} />}
       {revoked && (
-        <Confirm title="Revoke invitation" open action="Revoke invitation" onClose={() => setRevoked(undefined)}
+        <Confirm title={texts.revokeInvitation} open action={texts.revokeInvitation} onClose={() => setRevoked(undefined)}
           onSubmit={async () => {
             await read(api.DELETE('/organizations/{organizationUUID}/invitations/{invitationUUID}', {
               params: { path: path(revoked) },
             }))
             await changed(organization.uuid)
           }}>
-          The link that <b>{revoked.email}</b> has no longer works. You can invite them again.
+          {texts.theLinkThatHasNo(<b>{revoked.email}</b>)}
         </Confirm>
       )}
     </Card>
@@ -99,16 +100,16 @@ function Invite({ organization, onClose }: { organization: Organization; onClose
   const [idempotency] = useState(() => crypto.randomUUID())
 
   return (
-    <FormDialog title="Invite person" open onClose={onClose} action="Send invitation" onSubmit={async () => {
+    <FormDialog title={texts.invitePerson} open onClose={onClose} action={texts.sendInvitation} onSubmit={async () => {
       await read(api.POST('/organizations/{organizationUUID}/invitations', {
         params: { path: { organizationUUID: organization.uuid } },
         body: { email, role_id: role },
         headers: { 'Idempotency-Key': idempotency },
       }))
       await changed(organization.uuid)
-      toast(`The invitation is on its way to ${email}.`)
+      toast(texts.theInvitationIsOnIts(email))
     }}>
-      <TextField label="E-mail address" type="email" required autoFocus value={email} onChange={(e) => setEmail(e.target.value)} />
+      <TextField label={texts.eMailAddress} type="email" required autoFocus value={email} onChange={(e) => setEmail(e.target.value)} />
       <RoleField highest={Math.max(organization.roleId, roles.owner)} value={role} onRole={setRole} />
     </FormDialog>
   )

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/organization'
 import { api, read, type Schemas } from '../../api/client'
 import { currentUser } from '../../api/session'
 import { Badge, Time } from '../../components/Bits'
@@ -32,27 +33,27 @@ export function Members({ organization }: { organization: Organization }) {
   const close = () => setAct(undefined)
 
   const items = (member: Member): MenuItem[] => [
-    { text: 'Change role', onSelect: () => setAct({ kind: 'role', member }) },
+    { text: texts.changeRole, onSelect: () => setAct({ kind: 'role', member }) },
     ...(organization.roleId <= roles.owner && member.userUuid !== own
-      ? [{ text: 'Make owner instead of you', onSelect: () => setAct({ kind: 'transfer', member }) }] : []),
+      ? [{ text: texts.makeOwnerInsteadOfYou, onSelect: () => setAct({ kind: 'transfer', member }) }] : []),
     ...(member.userUuid !== own
-      ? [{ text: 'Remove member', danger: true, onSelect: () => setAct({ kind: 'remove', member }) }] : []),
+      ? [{ text: texts.removeMember, danger: true, onSelect: () => setAct({ kind: 'remove', member }) }] : []),
   ]
 
   return (
-    <Card title="Members" {...(manages && {
-      actions: <Link to="." search={{ tab: 'invitations' } as never}>Invite people</Link>,
+    <Card title={texts.members} {...(manages && {
+      actions: <Link to="." search={{ tab: 'invitations' } as never}>{texts.invitePeople}</Link>,
     })}>
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            <Table label="Members" rows={content} keyOf={(m) => m.userUuid} columns={[
-              { title: 'User name', cell: (m) => <>{m.username} {m.userUuid === own && <Badge>you</Badge>}</> },
-              { title: 'E-mail address', cell: (m) => m.email, narrow: true },
-              { title: 'Role', cell: (m) => roleName(m.roleId) },
-              { title: 'Member since', cell: (m) => <Time at={m.createdAt} />, narrow: true },
+            <Table label={texts.members} rows={content} keyOf={(m) => m.userUuid} columns={[
+              { title: texts.userName, cell: (m) => <>{m.username} {m.userUuid === own && <Badge>{texts.you}</Badge>}</> },
+              { title: texts.eMailAddress, cell: (m) => m.email, narrow: true },
+              { title: texts.role, cell: (m) => roleName(m.roleId) },
+              { title: texts.memberSince, cell: (m) => <Time at={m.createdAt} />, narrow: true },
               ...(manages ? [{ title: '', align: 'right' as const, cell: (m: Member) => m.roleId >= organization.roleId && (
-                <Menu label={`Actions for ${m.username}`} items={items(m)} />
+                <Menu label={texts.actionsForUsername(m.username)} items={items(m)} />
               ) }] : []),
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
@@ -82,7 +83,7 @@ function ChangeRole({ organization, member, onClose }: ActProps) {
   const [role, setRole] = useState(member.roleId)
 
   return (
-    <FormDialog title={`Role of ${member.username}`} open onClose={onClose} action="Change role" onSubmit={async () => {
+    <FormDialog title={texts.roleOfUsername(member.username)} open onClose={onClose} action={texts.changeRole} onSubmit={async () => {
       await read(api.PUT('/organizations/{organizationUUID}/members/{memberUUID}', {
         params: { path: { organizationUUID: organization.uuid, memberUUID: member.userUuid } },
         body: { role_id: role },
@@ -90,36 +91,34 @@ function ChangeRole({ organization, member, onClose }: ActProps) {
       await membersChanged(organization.uuid)
     }}>
       <RoleField highest={Math.max(organization.roleId, roles.owner)} value={role} onRole={setRole}
-        hint="Counts from the member's next request." />
+        hint={texts.countsFromTheMembersNext} />
     </FormDialog>
   )
 }
 
 function Transfer({ organization, member, onClose }: ActProps) {
   return (
-    <Confirm title="Transfer organization" open name={organization.name} action="Transfer organization" onClose={onClose}
+    <Confirm title={texts.transferOrganization} open name={organization.name} action={texts.transferOrganization} onClose={onClose}
       onSubmit={async () => {
         await read(api.PUT('/organizations/{organizationUUID}/owner', {
           params: { path: { organizationUUID: organization.uuid } }, body: { user_uuid: member.userUuid },
         }))
         await membersChanged(organization.uuid)
       }}>
-      <b>{member.username}</b> becomes an owner of {organization.name} and you become an admin. You can then no longer
-      transfer or delete it, or delete its projects.
+      {texts.becomesAnOwnerOfAnd(<b>{member.username}</b>, organization.name)}
     </Confirm>
   )
 }
 
 function Remove({ organization, member, onClose }: ActProps) {
   return (
-    <Confirm title="Remove member" open action="Remove member" onClose={onClose} onSubmit={async () => {
+    <Confirm title={texts.removeMember} open action={texts.removeMember} onClose={onClose} onSubmit={async () => {
       await read(api.DELETE('/organizations/{organizationUUID}/members/{memberUUID}', {
         params: { path: { organizationUUID: organization.uuid, memberUUID: member.userUuid } },
       }))
       await membersChanged(organization.uuid)
     }}>
-      <b>{member.username}</b> ({member.email}) no longer reaches the projects of {organization.name}. Invitations that
-      they sent and nobody accepted are deleted. What they created stays.
+      {texts.noLongerReachesTheProjects(<b>{member.username}</b>, member.email, organization.name)}
     </Confirm>
   )
 }

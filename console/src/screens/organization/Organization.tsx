@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/organization'
 import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Page } from '../../components/Page'
@@ -14,11 +15,11 @@ import { OrganizationProjects } from './OrganizationProjects'
 import { OrganizationSettings } from './OrganizationSettings'
 
 const tabs = [
-  { id: 'members', text: 'Members' },
-  { id: 'projects', text: 'Projects' },
-  { id: 'invitations', text: 'Invitations' },
-  { id: 'settings', text: 'Settings' },
-  { id: 'all', text: 'All organizations' },
+  { id: 'members', text: texts.members },
+  { id: 'projects', text: texts.projects },
+  { id: 'invitations', text: texts.invitations },
+  { id: 'settings', text: texts.settings },
+  { id: 'all', text: texts.allOrganizations },
 ]
 
 /** People who share projects. */
@@ -36,9 +37,9 @@ export function Organization() {
   const visible = tabs.filter(({ id }) => id !== 'invitations' || content === undefined || manages)
 
   return (
-    <Page title={content?.name ?? '…'} lead="People who share projects."
-      {...(content && { actions: <Badge>You are {roleName(content.roleId)}</Badge> })}>
-      <Tabs label="Organization" tabs={visible.map(({ id, text }) => ({
+    <Page title={content?.name ?? '…'} lead={texts.peopleWhoShareProjects}
+      {...(content && { actions: <Badge>{texts.youAreRoleId(roleName(content.roleId))}</Badge> })}>
+      <Tabs label={texts.organization} tabs={visible.map(({ id, text }) => ({
         text, active: id === tab, to: '.', search: (id === 'members' ? {} : { tab: id }) as never,
       }))} />
       {tab === 'all' ? <OrganizationList current={organization} /> : (

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/organization'
 import { api, read } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -23,17 +24,17 @@ export function OrganizationList({ current }: { current: string }) {
   })
 
   return (
-    <Card title="Your organizations" lead="Each has its own members and projects."
-      actions={<Button look="primary" onClick={() => setCreates(true)}>Create organization</Button>}>
+    <Card title={texts.yourOrganizations} lead={texts.eachHasItsOwnMembers}
+      actions={<Button look="primary" onClick={() => setCreates(true)}>{texts.createOrganization}</Button>}>
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            <Table label="Organizations" rows={content} keyOf={(o) => o.uuid} columns={[
-              { title: 'Name', cell: (o) => (
-                <><Link to={`/organizations/${o.uuid}` as string}>{o.name}</Link> {o.uuid === current && <Badge>this one</Badge>}</>
+            <Table label={texts.organizations} rows={content} keyOf={(o) => o.uuid} columns={[
+              { title: texts.name, cell: (o) => (
+                <><Link to={`/organizations/${o.uuid}` as string}>{o.name}</Link> {o.uuid === current && <Badge>{texts.thisOne}</Badge>}</>
               ) },
-              { title: 'Your role', cell: (o) => roleName(o.roleId) },
-              { title: 'Created', cell: (o) => <Time at={o.createdAt} />, narrow: true },
+              { title: texts.yourRole, cell: (o) => roleName(o.roleId) },
+              { title: texts.created, cell: (o) => <Time at={o.createdAt} />, narrow: true },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setPage(String(n))} />
@@ -51,14 +52,14 @@ function NewOrganization({ onClose }: { onClose: () => void }) {
   const [idempotency] = useState(() => crypto.randomUUID())
 
   return (
-    <FormDialog title="New organization" open onClose={onClose} action="Create organization" onSubmit={async () => {
+    <FormDialog title={texts.newOrganization} open onClose={onClose} action={texts.createOrganization} onSubmit={async () => {
       const { content } = await read(api.POST('/organizations', {
         body: { name }, headers: { 'Idempotency-Key': idempotency },
       }))
       await queries.invalidateQueries({ queryKey: ['organizations'] })
       await navigate({ to: `/organizations/${content.uuid}` })
     }}>
-      <TextField label="Name" required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
+      <TextField label={texts.name} required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
     </FormDialog>
   )
 }

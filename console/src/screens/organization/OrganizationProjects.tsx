@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/organization'
 import { Button } from '../../components/Button'
 import { NewProject } from '../../components/NewProject'
 import { Card } from '../../components/Page'
@@ -12,11 +13,11 @@ export function OrganizationProjects({ organization }: { organization: Schemas['
 
   return (
     <HeldRole value={organization.roleId}>
-      <Card title="Projects" lead="All members reach them, each with their role."
-        actions={<Button needs="createProject" look="primary" onClick={() => setCreates(true)}>New project</Button>}>
+      <Card title={texts.projects} lead={texts.allMembersReachThemEach}
+        actions={<Button needs="createProject" look="primary" onClick={() => setCreates(true)}>{texts.newProject}</Button>}>
         <ProjectList needs="createProject" organization={organization.uuid} onCreate={() => setCreates(true)} />
       </Card>
-      <Card title="Deleted projects" lead="Owners can restore them until they are purged.">
+      <Card title={texts.deletedProjects} lead={texts.ownersCanRestoreThemUntil}>
         <DeletedProjects organization={organization.uuid} />
       </Card>
       {creates && <NewProject organization={organization.uuid} onClose={() => setCreates(false)} />}

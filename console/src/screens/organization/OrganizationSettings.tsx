@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/organization'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -12,7 +13,7 @@ import { queries } from '../../queries'
 
 type Organization = Schemas['Organization']
 
-const specs: Spec[] = [{ name: 'name', label: 'Name', kind: 'text' }]
+const specs: Spec[] = [{ name: 'name', label: texts.name, kind: 'text' }]
 
 /** The organization's name, and the ways out. */
 export function OrganizationSettings({ organization }: { organization: Organization }) {
@@ -28,35 +29,34 @@ export function OrganizationSettings({ organization }: { organization: Organizat
 
   return (
     <>
-      <SettingsForm title="Organization" specs={specs} values={{ ...organization }}
+      <SettingsForm title={texts.organization} specs={specs} values={{ ...organization }}
         disabled={organization.roleId > roles.admin} save={async (changed) => {
           await read(api.PUT('/organizations/{organizationUUID}', { params: { path }, body: { name: String(changed.name) } }))
           await queries.invalidateQueries({ queryKey: ['organization', organization.uuid] })
           await queries.invalidateQueries({ queryKey: ['organizations'] })
         }} />
-      <Card title="UUID"><Copyable value={organization.uuid} label="the organization's UUID" /></Card>
-      <Card title="Leave organization" lead="You no longer reach its projects. The last owner cannot leave."
-        actions={<Button look="danger" onClick={() => setAct('leave')}>Leave organization</Button>}>{null}</Card>
+      <Card title={texts.uuid}><Copyable value={organization.uuid} label={texts.theOrganizationsUUID} /></Card>
+      <Card title={texts.leaveOrganization} lead={texts.youNoLongerReachIts}
+        actions={<Button look="danger" onClick={() => setAct('leave')}>{texts.leaveOrganization}</Button>}>{null}</Card>
       {organization.roleId <= roles.owner && (
-        <Card title="Delete organization" lead="Only without projects, and if it is no member's personal organization."
-          actions={<Button look="danger" onClick={() => setAct('delete')}>Delete organization</Button>}>{null}</Card>
+        <Card title={texts.deleteOrganization} lead={texts.onlyWithoutProjectsAndIf}
+          actions={<Button look="danger" onClick={() => setAct('delete')}>{texts.deleteOrganization}</Button>}>{null}</Card>
       )}
       {act === 'leave' && (
-        <Confirm title="Leave organization" open action="Leave organization" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.leaveOrganization} open action={texts.leaveOrganization} onClose={close} onSubmit={async () => {
           await read(api.DELETE('/organizations/{organizationUUID}/membership', { params: { path } }))
           await gone()
         }}>
-          You no longer reach the projects of <b>{organization.name}</b>, until somebody invites you again. What you created
-          stays.
+          {texts.youNoLongerReachThe(<b>{organization.name}</b>)}
         </Confirm>
       )}
       {act === 'delete' && (
-        <Confirm title="Delete organization" open name={organization.name} action="Delete organization" onClose={close}
+        <Confirm title={texts.deleteOrganization} open name={organization.name} action={texts.deleteOrganization} onClose={close}
           onSubmit={async () => {
             await read(api.DELETE('/organizations/{organizationUUID}', { params: { path } }))
             await gone()
           }}>
-          <b>{organization.name}</b>, its memberships and its invitations are gone. This cannot be undone.
+          {texts.itsMembershipsAndItsInvitations(<b>{organization.name}</b>)}
         </Confirm>
       )}
     </>

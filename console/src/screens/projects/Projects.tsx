@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/projects'
 import { TextField } from '../../components/Field'
 import { Button } from '../../components/Button'
 import { NewProject } from '../../components/NewProject'
@@ -7,7 +8,7 @@ import { DeletedProjects, ProjectList } from '../../components/ProjectList'
 import { SearchTabs } from '../../components/SearchTabs'
 import { useURLState } from '../../url'
 
-const tabs = [{ value: 'present', text: 'Projects' }, { value: 'deleted', text: 'Deleted' }]
+const tabs = [{ value: 'present', text: texts.projects }, { value: 'deleted', text: texts.deleted }]
 
 /** All projects that the user can see. */
 export function Projects() {
@@ -16,10 +17,10 @@ export function Projects() {
   const [creates, setCreates] = useState(false)
 
   return (
-    <Page title="Projects" lead="Each project is a PostgreSQL database with its own users, files and keys."
-      actions={<Button look="primary" onClick={() => setCreates(true)}>New project</Button>}>
-      <SearchTabs label="Projects" current={tab} tabs={tabs} />
-      <TextField label="Search by name" type="search" defaultValue={search} onChange={(e) => setSearch(e.target.value)} />
+    <Page title={texts.projects} lead={texts.eachProjectIsAPostgreSQL}
+      actions={<Button look="primary" onClick={() => setCreates(true)}>{texts.newProject}</Button>}>
+      <SearchTabs label={texts.projects} current={tab} tabs={tabs} />
+      <TextField label={texts.searchByName} type="search" defaultValue={search} onChange={(e) => setSearch(e.target.value)} />
       {tab === 'deleted' ? <DeletedProjects search={search} /> : <ProjectList search={search} onCreate={() => setCreates(true)} />}
       {creates && <NewProject onClose={() => setCreates(false)} />}
     </Page>

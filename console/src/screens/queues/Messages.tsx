@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/queues'
 import { Badge, Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Details } from '../../components/Details'
@@ -23,21 +24,21 @@ export function Messages({ project, queue, kind }: { project: string; queue: str
     <>
       <Loaded query={query}>
         {() => messages.length === 0 ? (
-          <Empty title={kind === 'waiting' ? 'No message waits' : 'Nothing is archived'}>
-            {kind === 'waiting' ? 'Send one here, or by pgmq.send in SQL.' : 'A worker archives what it wants to keep, and what has failed too often.'}
+          <Empty title={kind === 'waiting' ? texts.noMessageWaits : texts.nothingIsArchived}>
+            {kind === 'waiting' ? texts.sendOneHereOrBy : texts.aWorkerArchivesWhatIt}
           </Empty>
         ) : (
           <>
-            <Table label="Messages" rows={messages} keyOf={(m) => m.id} onOpen={(m) => setOpen(m.id)} columns={[
-              { title: 'Number', cell: (m) => <button type="button" className={css.open} onClick={() => setOpen(m.id)}>{m.id}</button> },
-              { title: 'Message', cell: (m) => <code className={css.body}>{m.body.slice(0, 200)}</code> },
-              { title: 'Reads', cell: (m) => m.reads, align: 'right', narrow: true },
-              { title: kind === 'waiting' ? 'Visible' : 'Archived', cell: (m) => kind === 'waiting' && !m.isHidden
-                ? <Badge tone="success">now</Badge> : <Time at={m.time} />, narrow: true },
-              { title: 'Sent', cell: (m) => <Time at={m.enqueuedAt} /> },
+            <Table label={texts.messages} rows={messages} keyOf={(m) => m.id} onOpen={(m) => setOpen(m.id)} columns={[
+              { title: texts.number, cell: (m) => <button type="button" className={css.open} onClick={() => setOpen(m.id)}>{m.id}</button> },
+              { title: texts.message, cell: (m) => <code className={css.body}>{m.body.slice(0, 200)}</code> },
+              { title: texts.reads, cell: (m) => m.reads, align: 'right', narrow: true },
+              { title: kind === 'waiting' ? texts.visible : texts.archived, cell: (m) => kind === 'waiting' && !m.isHidden
+                ? <Badge tone="success">{texts.now}</Badge> : <Time at={m.time} />, narrow: true },
+              { title: texts.sent, cell: (m) => <Time at={m.enqueuedAt} /> },
             ]} />
             {query.hasNextPage && (
-              <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load more messages</Button></Row>
+              <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>{texts.loadMoreMessages}</Button></Row>
             )}
           </>
         )}
@@ -69,7 +70,7 @@ function OneMessage({ project, queue, kind, message: m, onClose }: {
 
   async function again() {
     try {
-      toast(`Sent again as message ${await sendAgain(project, queue, m.id)}.`)
+      toast(texts.sentAgainAsMessage(String(await sendAgain(project, queue, m.id))))
       onClose()
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'danger')
@@ -77,37 +78,37 @@ function OneMessage({ project, queue, kind, message: m, onClose }: {
   }
 
   return (
-    <Dialog title={`Message ${m.id}`} open onClose={onClose} side wide>
+    <Dialog title={texts.messageId(m.id)} open onClose={onClose} side wide>
       <Stack>
         <Details entries={[
-          ['Sent', <Time at={m.enqueuedAt} />],
-          [kind === 'waiting' ? 'Visible' : 'Archived', kind === 'waiting' && !m.isHidden ? 'now' : <Time at={m.time} />],
-          ['Reads', m.reads],
+          [texts.sent, <Time at={m.enqueuedAt} />],
+          [kind === 'waiting' ? texts.visible : texts.archived, kind === 'waiting' && !m.isHidden ? 'now' : <Time at={m.time} />],
+          [texts.reads, m.reads],
         ]} />
         {kind === 'archived' && (
           <Row>
-            <Button needs="runSQL" onClick={() => void again()}>Send again</Button>
+            <Button needs="runSQL" onClick={() => void again()}>{texts.sendAgain}</Button>
           </Row>
         )}
         {kind === 'waiting' && (
           <Row>
-            {m.isHidden && <Button needs="runSQL" onClick={() => void act('set_vt', 'The message is visible.', ['0', 'integer'])}>Make visible now</Button>}
-            <Button needs="runSQL" onClick={() => void act('archive', 'The message is archived.')}>Archive</Button>
-            <Button needs="runSQL" look="danger" onClick={() => setDeletes(true)}>Delete</Button>
+            {m.isHidden && <Button needs="runSQL" onClick={() => void act('set_vt', texts.theMessageIsVisible, ['0', 'integer'])}>{texts.makeVisibleNow}</Button>}
+            <Button needs="runSQL" onClick={() => void act('archive', texts.theMessageIsArchived)}>{texts.archive}</Button>
+            <Button needs="runSQL" look="danger" onClick={() => setDeletes(true)}>{texts.delete}</Button>
           </Row>
         )}
-        <h3>Message</h3>
-        <Code label="the message" text={indented(m.body)} />
+        <h3>{texts.message}</h3>
+        <Code label={texts.theMessage} text={indented(m.body)} />
         {m.headers !== null && (
           <>
-            <h3>Headers</h3>
-            <Code label="the headers" text={indented(m.headers)} />
+            <h3>{texts.headers}</h3>
+            <Code label={texts.theHeaders} text={indented(m.headers)} />
           </>
         )}
       </Stack>
       {deletes && (
-        <Confirm title="Delete message" open action="Delete message" onClose={() => setDeletes(false)} onSubmit={() => act('delete', 'The message is deleted.')}>
-          Message {m.id} is lost. Archive it instead to keep it.
+        <Confirm title={texts.deleteMessage} open action={texts.deleteMessage} onClose={() => setDeletes(false)} onSubmit={() => act('delete', texts.theMessageIsDeleted)}>
+          {texts.messageIsLostArchiveIt(m.id)}
         </Confirm>
       )}
     </Dialog>

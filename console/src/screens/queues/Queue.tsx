@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
+import { texts } from '#texts/queues'
 import { Button, ButtonLink } from '../../components/Button'
 import { Confirm } from '../../components/Dialog'
 import { Details } from '../../components/Details'
@@ -13,7 +14,7 @@ import { Messages } from './Messages'
 import { call, tableOf, useQueues } from './queries'
 import { SendMessage } from './SendMessage'
 
-const tabs = [{ value: 'waiting', text: 'Messages' }, { value: 'archived', text: 'Archive' }]
+const tabs = [{ value: 'waiting', text: texts.messages }, { value: 'archived', text: texts.archive }]
 
 /** One queue with its messages. */
 export function Queue() {
@@ -25,32 +26,32 @@ export function Queue() {
   const close = () => setAct(undefined)
 
   return (
-    <Page title={queue} actions={<ButtonLink to={`/projects/${project}/queues` as string}>All queues</ButtonLink>}>
+    <Page title={queue} actions={<ButtonLink to={`/projects/${project}/queues` as string}>{texts.allQueues}</ButtonLink>}>
       <Loaded query={query}>
         {(queues) => {
           const found = queues.find((q) => q.name === queue)
           if (found === undefined) {
-            return <Empty title="There is no queue with this name">It may have been dropped meanwhile.</Empty>
+            return <Empty title={texts.thereIsNoQueueWith}>{texts.itMayHaveBeenDropped}</Empty>
           }
 
           return (
             <>
-              <Card title="Queue" actions={
+              <Card title={texts.queue} actions={
                 <Row>
-                  <Button needs="runSQL" look="primary" onClick={() => setAct('send')}>Send a message</Button>
-                  <Button needs="runSQL" look="danger" onClick={() => setAct('purge')}>Purge</Button>
-                  <Button needs="runSQL" look="danger" onClick={() => setAct('drop')}>Drop queue</Button>
+                  <Button needs="runSQL" look="primary" onClick={() => setAct('send')}>{texts.sendAMessage}</Button>
+                  <Button needs="runSQL" look="danger" onClick={() => setAct('purge')}>{texts.purge}</Button>
+                  <Button needs="runSQL" look="danger" onClick={() => setAct('drop')}>{texts.dropQueue}</Button>
                 </Row>
               }>
                 <Details entries={[
-                  ['Messages', found.length.toLocaleString()],
-                  ['Visible now', found.visible.toLocaleString()],
-                  ['Age of the oldest', found.oldest === null ? 'no message' : ageOf(found.oldest)],
-                  ['Sent in all', found.total.toLocaleString()],
-                  ['Tables', <><code>{tableOf(queue, 'waiting')}</code>, <code>{tableOf(queue, 'archived')}</code></>],
+                  [texts.messages, found.length.toLocaleString()],
+                  [texts.visibleNow, found.visible.toLocaleString()],
+                  [texts.ageOfTheOldest, found.oldest === null ? texts.noMessage : ageOf(found.oldest)],
+                  [texts.sentInAll, found.total.toLocaleString()],
+                  [texts.tables, <><code>{tableOf(queue, 'waiting')}</code>, <code>{tableOf(queue, 'archived')}</code></>],
                 ]} />
               </Card>
-              <SearchTabs label="Messages" current={tab} tabs={tabs} />
+              <SearchTabs label={texts.messages} current={tab} tabs={tabs} />
               <Messages key={tab} project={project} queue={queue} kind={tab === 'archived' ? 'archived' : 'waiting'} />
             </>
           )
@@ -58,20 +59,20 @@ export function Queue() {
       </Loaded>
       {act === 'send' && <SendMessage project={project} queue={queue} onClose={close} />}
       {act === 'purge' && (
-        <Confirm title="Purge queue" open name={queue} action="Purge queue" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.purgeQueue} open name={queue} action={texts.purgeQueue} onClose={close} onSubmit={async () => {
           const n = Number(await call(project, 'purge_queue', [queue, 'text']))
-          toast(n === 1 ? 'One message is deleted.' : `${n.toLocaleString()} messages are deleted.`)
+          toast(n === 1 ? texts.oneMessageIsDeleted : texts.nMessagesAreDeleted(n.toLocaleString()))
         }}>
-          All messages in <b>{queue}</b> are deleted, also those that a worker reads now. The archive stays.
+          {texts.allMessagesInAreDeleted(<b>{queue}</b>)}
         </Confirm>
       )}
       {act === 'drop' && (
-        <Confirm title="Drop queue" open name={queue} action="Drop queue" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.dropQueue} open name={queue} action={texts.dropQueue} onClose={close} onSubmit={async () => {
           await call(project, 'drop_queue', [queue, 'text'])
-          toast(`${queue} is dropped.`)
+          toast(texts.queueIsDropped(queue))
           await navigate({ to: `/projects/${project}/queues` })
         }}>
-          <b>{queue}</b>, its messages and its archive are lost. Programs that send to it or read from it fail.
+          {texts.itsMessagesAndItsArchive(<b>{queue}</b>)}
         </Confirm>
       )}
     </Page>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/queues'
 import { Button } from '../../components/Button'
 import { FormDialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
@@ -17,20 +18,20 @@ export function Queues() {
   const [creates, setCreates] = useState(false)
   const query = useQueues(project)
   const address = (name: string) => `/projects/${project}/queues/${encodeURIComponent(name)}`
-  const create = <Button needs="runSQL" look="primary" onClick={() => setCreates(true)}>Create queue</Button>
+  const create = <Button needs="runSQL" look="primary" onClick={() => setCreates(true)}>{texts.createQueue}</Button>
 
   return (
-    <Page title="Queues" lead="One program sends messages, another reads them. What was read but not deleted comes back." actions={create}>
+    <Page title={texts.queues} lead={texts.oneProgramSendsMessagesAnother} actions={create}>
       <Loaded query={query}>
         {(queues) => queues.length === 0 ? (
-          <Empty title="No queue yet" action={create}>Create one for work that should not hold up a request, such as mails.</Empty>
+          <Empty title={texts.noQueueYet} action={create}>{texts.createOneForWorkThat}</Empty>
         ) : (
-          <Table label="Queues" rows={queues} keyOf={(q) => q.name} onOpen={(q) => void navigate({ to: address(q.name) })} columns={[
-            { title: 'Name', cell: (q) => <Link to={address(q.name) as string}>{q.name}</Link> },
-            { title: 'Messages', cell: (q) => q.length.toLocaleString(), align: 'right' },
-            { title: 'Visible now', cell: (q) => q.visible.toLocaleString(), align: 'right' },
-            { title: 'Age of the oldest', cell: (q) => ageOf(q.oldest), align: 'right', narrow: true },
-            { title: 'Sent in all', cell: (q) => q.total.toLocaleString(), align: 'right', narrow: true },
+          <Table label={texts.queues} rows={queues} keyOf={(q) => q.name} onOpen={(q) => void navigate({ to: address(q.name) })} columns={[
+            { title: texts.name, cell: (q) => <Link to={address(q.name) as string}>{q.name}</Link> },
+            { title: texts.messages, cell: (q) => q.length.toLocaleString(), align: 'right' },
+            { title: texts.visibleNow, cell: (q) => q.visible.toLocaleString(), align: 'right' },
+            { title: texts.ageOfTheOldest, cell: (q) => ageOf(q.oldest), align: 'right', narrow: true },
+            { title: texts.sentInAll, cell: (q) => q.total.toLocaleString(), align: 'right', narrow: true },
           ]} />
         )}
       </Loaded>
@@ -43,12 +44,12 @@ function NewQueue({ project, onClose, onCreated }: { project: string; onClose: (
   const [name, setName] = useState('')
 
   return (
-    <FormDialog title="New queue" open action="Create queue" onClose={onClose} onSubmit={async () => {
+    <FormDialog title={texts.newQueue} open action={texts.createQueue} onClose={onClose} onSubmit={async () => {
       await call(project, 'create', [name, 'text'])
       onCreated(name)
     }}>
-      <TextField label="Name" required maxLength={47} autoFocus pattern="[a-z_][a-z0-9_]*" value={name} placeholder="mails"
-        hint="Lower-case letters, digits and underscores." onChange={(e) => setName(e.target.value)} />
+      <TextField label={texts.name} required maxLength={47} autoFocus pattern="[a-z_][a-z0-9_]*" value={name} placeholder={texts.mails}
+        hint={texts.lowerCaseLettersDigitsAnd} onChange={(e) => setName(e.target.value)} />
     </FormDialog>
   )
 }

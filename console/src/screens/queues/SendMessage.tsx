@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/queues'
 import { FormDialog } from '../../components/Dialog'
 import { TextArea, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -11,12 +12,12 @@ export function SendMessage({ project, queue, onClose }: { project: string; queu
   const failure = problemOf(text)
 
   return (
-    <FormDialog title="Send a message" open action="Send message" onClose={onClose} disabled={failure !== undefined} onSubmit={async () => {
+    <FormDialog title={texts.sendAMessage} open action={texts.sendMessage} onClose={onClose} disabled={failure !== undefined} onSubmit={async () => {
       const id = await call(project, 'send', [queue, 'text'], [text, 'jsonb'], [delay === '' ? '0' : delay, 'integer'])
-      toast(`Message ${id ?? ''} is sent.`)
+      toast(texts.messageIdIsSent(id ?? ''))
     }}>
-      <TextArea label="Message (JSON)" autoFocus rows={6} spellCheck={false} value={text} error={failure} onChange={(e) => setText(e.target.value)} />
-      <TextField label="Delay in seconds" type="number" min={0} step={1} value={delay} hint="Until then nobody reads it."
+      <TextArea label={texts.messageJSON} autoFocus rows={6} spellCheck={false} value={text} error={failure} onChange={(e) => setText(e.target.value)} />
+      <TextField label={texts.delayInSeconds} type="number" min={0} step={1} value={delay} hint={texts.untilThenNobodyReadsIt}
         onChange={(e) => setDelay(e.target.value)} />
     </FormDialog>
   )
@@ -27,6 +28,6 @@ function problemOf(text: string): string | undefined {
     JSON.parse(text)
     return undefined
   } catch (error) {
-    return `Not valid JSON: ${error instanceof Error ? error.message : String(error)}`
+    return texts.notValidJSONError(error instanceof Error ? error.message : String(error))
   }
 }

@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react'
+import { texts } from '#texts/realtime'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { jsonOf, parseExact } from '../../components/exact'
@@ -14,7 +15,7 @@ import { useWatched } from './queries'
 import css from './Realtime.module.css'
 
 const kept = 200 // changes
-const kinds = { '': 'All', INSERT: 'Insert', UPDATE: 'Update', DELETE: 'Delete', TRUNCATE: 'Truncate' }
+const kinds = { '': texts.all, INSERT: texts.insert, UPDATE: texts.update, DELETE: texts.delete, TRUNCATE: texts.truncate }
 const tones = { INSERT: 'success', UPDATE: 'neutral', DELETE: 'danger', TRUNCATE: 'danger' } as const
 
 type Entry = { id: number; change: Change } | { id: number; gap: true }
@@ -37,31 +38,31 @@ export function ChangeLog({ project }: { project: string }) {
   return (
     <>
       <FilterBar>
-        <SelectField label="Table" value={table} onChange={(e) => setFilters({ table: e.target.value })}>
-          <option value="">All followed tables in public</option>
+        <SelectField label={texts.table} value={table} onChange={(e) => setFilters({ table: e.target.value })}>
+          <option value="">{texts.allFollowedTablesInPublic}</option>
           {[...new Set([...(followed ?? []).map((t) => t.fullName), ...(table === '' ? [] : [table])])].map((t) => <option key={t}>{t}</option>)}
         </SelectField>
-        <SelectField label="Change" value={event} onChange={(e) => setFilters({ event: e.target.value })}>
+        <SelectField label={texts.change} value={event} onChange={(e) => setFilters({ event: e.target.value })}>
           {Object.entries(kinds).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </SelectField>
         {table !== '' && (
-          <FilterField label="Condition" value={filter} placeholder="status=eq.paid" onChange={(next) => setFilters({ filter: next.trim() })} />
+          <FilterField label={texts.condition} value={filter} placeholder={texts.statusEqPaid} onChange={(next) => setFilters({ filter: next.trim() })} />
         )}
         <SeeAs project={project} value={as} onChange={(next) => setFilters({ as: next })} />
       </FilterBar>
-      <Card title="Changes" lead={`The last ${kept} since you opened this page.`} actions={
+      <Card title={texts.changes} lead={texts.theLastSinceYouOpened(kept)} actions={
         <Row>
           <span role="status"><FollowingBadge state={state} /></span>
-          <Button onClick={() => setFilters({ paused: paused === '' ? '1' : '' })}>{paused === '' ? 'Pause' : 'Continue'}</Button>
-          <Button disabled={entries.length === 0} onClick={() => setEntries([])}>Clear</Button>
+          <Button onClick={() => setFilters({ paused: paused === '' ? '1' : '' })}>{paused === '' ? texts.pause : texts.continue}</Button>
+          <Button disabled={entries.length === 0} onClick={() => setEntries([])}>{texts.clear}</Button>
         </Row>
       }>
         {entries.length === 0 ? (
-          <Empty title={followed?.length === 0 ? 'No table is followed' : 'No change yet'}>
-            {followed?.length === 0 ? 'Switch a table on under Tables.' : 'Change a row in another tab or in your application: it appears here at once.'}
+          <Empty title={followed?.length === 0 ? texts.noTableIsFollowed : texts.noChangeYet}>
+            {followed?.length === 0 ? texts.switchATableOnUnder : texts.changeARowInAnother}
           </Empty>
         ) : (
-          <ol className={css.log} aria-label="Changes, the newest first">
+          <ol className={css.log} aria-label={texts.changesTheNewestFirst}>
             {entries.map((e) => <li key={e.id}>{'gap' in e ? <Gap /> : <OneChange change={e.change} />}</li>)}
           </ol>
         )}
@@ -71,7 +72,7 @@ export function ChangeLog({ project }: { project: string }) {
 }
 
 function Gap() {
-  return <p><Badge tone="warning">gap</Badge> Changes before this one are no longer kept: read the rows again.</p>
+  return <p><Badge tone="warning">{texts.gap}</Badge>{' '}{texts.changesBeforeThisOneAre}</p>
 }
 
 function OneChange({ change: c }: { change: Change }) {
@@ -83,9 +84,9 @@ function OneChange({ change: c }: { change: Change }) {
         <code className={css.row}>{c.record || c.old}</code>
         <Time at={c.at} />
       </summary>
-      {c.cut && <p>Large columns are left out.</p>}
-      {c.record !== '' && <Value title="Row" json={c.record} />}
-      {c.old !== '' && <Value title="Before" json={c.old} />}
+      {c.cut && <p>{texts.largeColumnsAreLeftOut}</p>}
+      {c.record !== '' && <Value title={texts.row} json={c.record} />}
+      {c.old !== '' && <Value title={texts.before} json={c.old} />}
     </details>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/realtime'
 import { Code } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
 import { TextField } from '../../components/Field'
@@ -27,14 +28,14 @@ export function FollowedTables({ project }: { project: string }) {
 
   return (
     <>
-      <Card title="Followed tables"
-        lead="Changes of a followed table are kept for a day. A table that nobody follows costs nothing.">
+      <Card title={texts.followedTables}
+        lead={texts.changesOfAFollowedTable}>
         <Loaded query={query}>
           {(tables) => {
             if (tables.length === 0) {
               return (
-                <Empty title="No table yet" action={<ButtonLink to={`/projects/${project}/tables` as string}>Tables</ButtonLink>}>
-                  Create a table, then switch it on here.
+                <Empty title={texts.noTableYet} action={<ButtonLink to={`/projects/${project}/tables` as string}>{texts.tables}</ButtonLink>}>
+                  {texts.createATableThenSwitch}
                 </Empty>
               )
             }
@@ -46,11 +47,11 @@ export function FollowedTables({ project }: { project: string }) {
 
             return (
               <>
-                <TextField label="Search by name" type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                {found.length === 0 ? <Empty title="No table has this name" action={<Button onClick={() => setSearch('')}>Clear search</Button>} /> : (
-                  <Table label="Tables" rows={found.slice((number - 1) * shown, number * shown)} keyOf={(t) => t.fullName} columns={[
-                    { title: 'Table', cell: (t) => <Link to={tablePath(project, t.fullName) as string}>{t.fullName}</Link> },
-                    { title: 'Followed', align: 'right', cell: (t) => <Switch project={project} table={t} /> },
+                <TextField label={texts.searchByName} type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                {found.length === 0 ? <Empty title={texts.noTableHasThisName} action={<Button onClick={() => setSearch('')}>{texts.clearSearch}</Button>} /> : (
+                  <Table label={texts.tables} rows={found.slice((number - 1) * shown, number * shown)} keyOf={(t) => t.fullName} columns={[
+                    { title: texts.table, cell: (t) => <Link to={tablePath(project, t.fullName) as string}>{t.fullName}</Link> },
+                    { title: texts.followed, align: 'right', cell: (t) => <Switch project={project} table={t} /> },
                   ]} />
                 )}
                 <Pager page={number} pages={pages} total={found.length} onPage={(n) => setPage(String(n))} />
@@ -59,8 +60,8 @@ export function FollowedTables({ project }: { project: string }) {
           }}
         </Loaded>
       </Card>
-      <Card title="Follow a table" lead="In an application with supabase-js. Row level security decides who hears what.">
-        <Code label="the code" text={snippet} />
+      <Card title={texts.followATable} lead={texts.inAnApplicationWithSupabase}>
+        <Code label={texts.theCode} text={snippet} />
       </Card>
     </>
   )
@@ -83,9 +84,9 @@ function Switch({ project, table }: { project: string; table: Watched }) {
 
   return (
     <label className={css.switch} title={refusal}>
-      <input type="checkbox" role="switch" aria-label={`Follow ${table.fullName}`} checked={table.isFollowed}
+      <input type="checkbox" role="switch" aria-label={texts.followFullName(table.fullName)} checked={table.isFollowed}
         disabled={busy || refusal !== undefined} onChange={(e) => void change(e.target.checked)} />
-      {table.isFollowed ? 'on' : 'off'}
+      {table.isFollowed ? texts.on : texts.off}
     </label>
   )
 }

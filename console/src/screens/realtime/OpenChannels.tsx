@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/realtime'
 import { api, read } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Card } from '../../components/Page'
@@ -19,30 +20,30 @@ export function OpenChannels({ project }: { project: string }) {
     <Loaded query={query}>
       {({ content: a }) => (
         <>
-          <Card title="Channels" lead={`${count(a.channels, 'channel')} on the server that answers. Presences are those of all servers.`}>
+          <Card title={texts.channels} lead={texts.onTheServerThatAnswers(count(a.channels, 'channel'))}>
             {a.largestChannels.length === 0
-              ? <Empty title="No channel is open">An application joins one by supabase.channel(name).subscribe().</Empty>
+              ? <Empty title={texts.noChannelIsOpen}>{texts.anApplicationJoinsOneBy}</Empty>
               : (
                 <>
-                  <Table label="Channels" rows={a.largestChannels} keyOf={(c) => `${c.isPrivate} ${c.name}`} columns={[
-                    { title: 'Name', cell: (c) => c.name },
-                    { title: 'Who joins', cell: (c) => c.isPrivate ? <Badge tone="success">by policy</Badge> : <Badge>anybody with a key</Badge>, narrow: true },
-                    { title: 'Sockets', align: 'right', cell: (c) => c.sockets.toLocaleString() },
-                    { title: 'Presences', align: 'right', cell: (c) => c.presences.toLocaleString() },
+                  <Table label={texts.channels} rows={a.largestChannels} keyOf={(c) => `${c.isPrivate} ${c.name}`} columns={[
+                    { title: texts.name, cell: (c) => c.name },
+                    { title: texts.whoJoins, cell: (c) => c.isPrivate ? <Badge tone="success">{texts.byPolicy}</Badge> : <Badge>{texts.anybodyWithAKey}</Badge>, narrow: true },
+                    { title: texts.sockets, align: 'right', cell: (c) => c.sockets.toLocaleString() },
+                    { title: texts.presences, align: 'right', cell: (c) => c.presences.toLocaleString() },
                   ]} />
-                  {a.channels > a.largestChannels.length && <p>The {a.largestChannels.length} with the most sockets.</p>}
+                  {a.channels > a.largestChannels.length && <p>{texts.theWithTheMostSockets(a.largestChannels.length)}</p>}
                 </>
               )}
           </Card>
-          <Card title="Sockets" lead={`${count(a.sockets, 'socket')} of this project.`}>
+          <Card title={texts.sockets} lead={texts.socketsOfThisProject(count(a.sockets, 'socket'))}>
             {a.newestSockets.length > 0 && (
               <>
-                <Table label="Sockets" rows={a.newestSockets} keyOf={(s) => `${s.openedAt} ${s.address}`} columns={[
-                  { title: 'Client', cell: (s) => s.address },
-                  { title: 'Channels', align: 'right', cell: (s) => s.channels.toLocaleString() },
-                  { title: 'Open since', cell: (s) => <Time at={s.openedAt} /> },
+                <Table label={texts.sockets} rows={a.newestSockets} keyOf={(s) => `${s.openedAt} ${s.address}`} columns={[
+                  { title: texts.client, cell: (s) => s.address },
+                  { title: texts.channels, align: 'right', cell: (s) => s.channels.toLocaleString() },
+                  { title: texts.openSince, cell: (s) => <Time at={s.openedAt} /> },
                 ]} />
-                {a.sockets > a.newestSockets.length && <p>The newest {a.newestSockets.length}.</p>}
+                {a.sockets > a.newestSockets.length && <p>{texts.theNewestCount(a.newestSockets.length)}</p>}
               </>
             )}
           </Card>

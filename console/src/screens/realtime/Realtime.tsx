@@ -1,3 +1,4 @@
+import { texts } from '#texts/realtime'
 import { useProject } from '../../components/Filters'
 import { Page } from '../../components/Page'
 import { SearchTabs } from '../../components/SearchTabs'
@@ -6,7 +7,7 @@ import { ChangeLog } from './ChangeLog'
 import { FollowedTables } from './FollowedTables'
 import { OpenChannels } from './OpenChannels'
 
-const tabs = [{ value: 'tables', text: 'Tables' }, { value: 'log', text: 'Live changes' }, { value: 'now', text: 'Open channels' }]
+const tabs = [{ value: 'tables', text: texts.tables }, { value: 'log', text: texts.liveChanges }, { value: 'now', text: texts.openChannels }]
 
 /** Which tables can be followed, and what happens in them now. */
 export function Realtime() {
@@ -14,8 +15,8 @@ export function Realtime() {
   const [tab] = useURLState('tab', 'tables')
 
   return (
-    <Page title="Realtime" lead="Applications hear of changed rows at once, each user of those that policies let them read.">
-      <SearchTabs label="Realtime" current={tab} tabs={tabs} />
+    <Page title={texts.realtime} lead={texts.applicationsHearOfChangedRows}>
+      <SearchTabs label={texts.realtime} current={tab} tabs={tabs} />
       {tab === 'log' ? <ChangeLog project={project} />
         : tab === 'now' ? <OpenChannels project={project} />
         : <FollowedTables project={project} />}

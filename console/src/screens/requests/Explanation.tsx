@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/requests'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Code, Copyable, formatBytes, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -27,7 +28,7 @@ export function Explanation({ project, uuid, onClose, onFilter }: {
   })
 
   return (
-    <Dialog title="Request" open onClose={onClose} side wide>
+    <Dialog title={texts.request} open onClose={onClose} side wide>
       <Loaded query={query}>
         {({ content: e }) => (
           <Stack>
@@ -43,8 +44,8 @@ export function Explanation({ project, uuid, onClose, onFilter }: {
             <Access explained={e} />
             {e.statement !== null && (
               <section className={css.section}>
-                <h3>Statement, with its values cut</h3>
-                <Code label="statement" text={e.statement} />
+                <h3>{texts.statementWithItsValuesCut}</h3>
+                <Code label={texts.statement} text={e.statement} />
               </section>
             )}
             <Similar request={e.request} onFilter={onFilter} />
@@ -60,12 +61,12 @@ function Causes({ causes }: { causes: Explained['causes'] }) {
 
   return (
     <section className={css.section}>
-      <h3>Why</h3>
+      <h3>{texts.why}</h3>
       <ol className={css.causes}>
         {causes.map((c) => (
           <li key={c.text + c.command}>
             <p>{c.text}</p>
-            {c.command !== null && <Code label="command" text={c.command} />}
+            {c.command !== null && <Code label={texts.command} text={c.command} />}
           </li>
         ))}
       </ol>
@@ -78,17 +79,17 @@ function Facts({ project, explained: e }: { project: string; explained: Explaine
 
   return (
     <Details entries={[
-      ['Id', <Copyable value={r.uuid} label="id" />],
-      ['Time', <Time at={r.at} />],
-      ['Caller', r.endUserUuid === null ? callerOf(r)
+      [texts.id, <Copyable value={r.uuid} label={texts.id2} />],
+      [texts.time, <Time at={r.at} />],
+      [texts.caller, r.endUserUuid === null ? callerOf(r)
         : <Link to={`/projects/${project}/users/${r.endUserUuid}` as string}>{r.endUserUuid}</Link>],
-      ['Role in the database', e.role === null ? undefined : <code>{e.role}</code>],
-      ['Duration', microseconds(r.duration)],
-      ['Rows', r.rows === null ? undefined : r.rows.toLocaleString()],
-      ['Bytes', r.bytes === null ? undefined : formatBytes(r.bytes)],
-      ['Client', r.client ?? undefined],
-      ['User agent', r.userAgent ?? undefined],
-      ['Claims', Object.keys(e.claims).length === 0 ? undefined : <code>{JSON.stringify(e.claims)}</code>],
+      [texts.roleInTheDatabase, e.role === null ? undefined : <code>{e.role}</code>],
+      [texts.duration, microseconds(r.duration)],
+      [texts.rows, r.rows === null ? undefined : r.rows.toLocaleString()],
+      [texts.bytes, r.bytes === null ? undefined : formatBytes(r.bytes)],
+      [texts.client, r.client ?? undefined],
+      [texts.userAgent, r.userAgent ?? undefined],
+      [texts.claims, Object.keys(e.claims).length === 0 ? undefined : <code>{JSON.stringify(e.claims)}</code>],
     ]} />
   )
 }
@@ -98,23 +99,23 @@ function Access({ explained: e }: { explained: Explained }) {
 
   return (
     <section className={css.section}>
-      <h3>Access to {e.table} now</h3>
+      <h3>{texts.accessToTableNow(e.table)}</h3>
       <Details entries={[
-        ['Privileges', e.privileges.length === 0 ? 'none' : e.privileges.join(', ')],
-        ['Row security', e.rowSecurity === null ? undefined : e.rowSecurity ? 'policies decide' : 'off: every row'],
+        [texts.privileges, e.privileges.length === 0 ? 'none' : e.privileges.join(', ')],
+        [texts.rowSecurity, e.rowSecurity === null ? undefined : e.rowSecurity ? texts.policiesDecide : texts.offEveryRow],
       ]} />
       {e.policies.length > 0 && (
         <ul className={css.causes}>
           {e.policies.map((p) => (
             <li key={p.name}>
-              <b>{p.name}</b> <Badge>{p.permissive ? 'permissive' : 'restrictive'}</Badge> {p.command} to {p.roles.join(', ')}
-              {p.using !== null && <Code label="condition on existing rows" text={`using (${p.using})`} />}
-              {p.withCheck !== null && <Code label="condition on written rows" text={`with check (${p.withCheck})`} />}
+              {texts.nameBadgeCommandToRoles(<b>{p.name}</b>, <Badge>{p.permissive ? texts.permissive : texts.restrictive}</Badge>, p.command, p.roles.join(', '))}
+              {p.using !== null && <Code label={texts.conditionOnExistingRows} text={`using (${p.using})`} />}
+              {p.withCheck !== null && <Code label={texts.conditionOnWrittenRows} text={`with check (${p.withCheck})`} />}
             </li>
           ))}
         </ul>
       )}
-      {e.rowSecurity === true && e.policies.length === 0 && <p>No policy applies to this command and role, so no row is allowed.</p>}
+      {e.rowSecurity === true && e.policies.length === 0 && <p>{texts.noPolicyAppliesToThis}</p>}
     </section>
   )
 }
@@ -125,9 +126,9 @@ function Similar({ request: r, onFilter }: { request: Request; onFilter: (patch:
 
   return (
     <Row>
-      <Button onClick={() => onFilter({ route: r.route })}>Show this route</Button>
-      {code !== null && <Button onClick={() => onFilter({ code })}>Show this failure</Button>}
-      {endUser !== null && <Button onClick={() => onFilter({ user: endUser, userKind: '' })}>Show this user</Button>}
+      <Button onClick={() => onFilter({ route: r.route })}>{texts.showThisRoute}</Button>
+      {code !== null && <Button onClick={() => onFilter({ code })}>{texts.showThisFailure}</Button>}
+      {endUser !== null && <Button onClick={() => onFilter({ user: endUser, userKind: '' })}>{texts.showThisUser}</Button>}
     </Row>
   )
 }

@@ -1,3 +1,4 @@
+import { texts } from '#texts/requests'
 import { buckets, microseconds, quantile, type Request } from './request'
 import css from './Requests.module.css'
 
@@ -14,15 +15,14 @@ export function RequestChart({ requests }: { requests: Request[] }) {
     <figure className={css.figure}>
       <div className={css.chart} aria-hidden="true">
         {all.map((b) => (
-          <div key={b.from} title={`${new Date(b.from).toLocaleString()}: ${b.good + b.failed}, ${b.failed} failed`}>
+          <div key={b.from} title={texts.goodFailed(new Date(b.from).toLocaleString(), b.good + b.failed, b.failed)}>
             <div className={css.failed} style={{ height: `${(b.failed / most) * 100}%` }} />
             <div className={css.good} style={{ height: `${(b.good / most) * 100}%` }} />
           </div>
         ))}
       </div>
       <figcaption className={css.caption}>
-        {requests.length} loaded requests, {failed} failed, median {microseconds(quantile(durations, 0.5))}, 99th percentile{' '}
-        {microseconds(quantile(durations, 0.99))}
+        {texts.loadedRequestsFailedMedianThe99th(requests.length, failed, microseconds(quantile(durations, 0.5)), microseconds(quantile(durations, 0.99)))}
       </figcaption>
     </figure>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/requests'
 import { Button } from '../../components/Button'
 import { FormDialog } from '../../components/Dialog'
 import { SelectField, TextField } from '../../components/Field'
@@ -8,9 +9,9 @@ import css from './Requests.module.css'
 
 const statuses = ['2xx', '3xx', '4xx', '5xx', '401', '403', '404', '409', '422', '429', '500', '504']
 const interfaces = {
-  '': 'All', '/rest/v1': 'Rows', '/rest/v1/rpc': 'Functions', '/storage/v1': 'Files', '/auth/v1': 'Sign-in',
+  '': texts.all, '/rest/v1': texts.rows, '/rest/v1/rpc': texts.functions, '/storage/v1': texts.files, '/auth/v1': 'Sign-in',
 }
-const times = { '': 'Any time', '15m': '15 minutes', '1h': 'An hour', '24h': 'A day', '7d': 'A week' }
+const times = { '': texts.anyTime, '15m': '15 minutes', '1h': texts.anHour, '24h': 'A day', '7d': 'A week' }
 
 /** Narrows the list of requests. The rarer filters open with "More". */
 export function RequestFilters({ filters: f, setFilters, onFind }: {
@@ -34,32 +35,32 @@ export function RequestFilters({ filters: f, setFilters, onFind }: {
   return (
     <>
       <FilterBar>
-        {select('Status', 'status', { '': 'All', ...Object.fromEntries(statuses.map((s) => [s, s])) })}
-        {select('Interface', 'route', f.route in interfaces ? interfaces : { ...interfaces, [f.route]: f.route })}
-        {select('Method', 'method', { '': 'All', ...Object.fromEntries(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'].map((m) => [m, m])) })}
-        {text('Table or view', 'table', 'books')}
-        {text('Code of the failure', 'code', '42501')}
-        {select('Time', 'since', times)}
+        {select(texts.status, 'status', { '': texts.all, ...Object.fromEntries(statuses.map((s) => [s, s])) })}
+        {select(texts.interface, 'route', f.route in interfaces ? interfaces : { ...interfaces, [f.route]: f.route })}
+        {select(texts.method, 'method', { '': texts.all, ...Object.fromEntries(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'].map((m) => [m, m])) })}
+        {text(texts.tableOrView, 'table', 'books')}
+        {text(texts.codeOfTheFailure, 'code', '42501')}
+        {select(texts.time, 'since', times)}
         {more && (
           <>
-            {text('Function', 'function')}
-            {text('Start of the route', 'route', '/storage/v1')}
-            {select('Role', 'role', { '': 'All', anon: 'anon', authenticated: 'authenticated', service_role: 'service_role' })}
-            {text('UUID of the caller', 'user')}
-            {select('Kind of the caller', 'userKind', { '': 'User of the application', platform: 'Member', key: 'Key' })}
+            {text(texts.function, 'function')}
+            {text(texts.startOfTheRoute, 'route', '/storage/v1')}
+            {select(texts.role, 'role', { '': texts.all, anon: 'anon', authenticated: 'authenticated', service_role: 'service_role' })}
+            {text(texts.uuidOfTheCaller, 'user')}
+            {select(texts.kindOfTheCaller, 'userKind', { '': texts.userOfTheApplication, platform: texts.member, key: texts.key })}
             {f.since === '' && (
               <>
-                <TextField label="From" type="datetime-local" value={f.from} onChange={(e) => setFilters({ from: e.target.value })} />
-                <TextField label="To" type="datetime-local" value={f.to} onChange={(e) => setFilters({ to: e.target.value })} />
+                <TextField label={texts.from} type="datetime-local" value={f.from} onChange={(e) => setFilters({ from: e.target.value })} />
+                <TextField label={texts.to} type="datetime-local" value={f.to} onChange={(e) => setFilters({ to: e.target.value })} />
               </>
             )}
           </>
         )}
         <div className={css.buttons}>
-          <Button aria-expanded={more} onClick={() => setMore(!more)}>{more ? 'Fewer filters' : 'More filters'}</Button>
-          <Button onClick={() => setFinds(true)}>Find by id</Button>
+          <Button aria-expanded={more} onClick={() => setMore(!more)}>{more ? texts.fewerFilters : texts.moreFilters}</Button>
+          <Button onClick={() => setFinds(true)}>{texts.findById}</Button>
           {filterNames.some((n) => f[n] !== '') && (
-            <Button look="quiet" onClick={() => setFilters(Object.fromEntries(filterNames.map((n) => [n, ''])))}>Remove filters</Button>
+            <Button look="quiet" onClick={() => setFilters(Object.fromEntries(filterNames.map((n) => [n, ''])))}>{texts.removeFilters}</Button>
           )}
         </div>
       </FilterBar>
@@ -72,10 +73,10 @@ function FindRequest({ onFind, onClose }: { onFind: (uuid: string) => void; onCl
   const [id, setID] = useState('')
 
   return (
-    <FormDialog title="Find a request" open onClose={onClose} action="Show request" disabled={!isUUID(id.trim())}
+    <FormDialog title={texts.findARequest} open onClose={onClose} action={texts.showRequest} disabled={!isUUID(id.trim())}
       onSubmit={async () => onFind(id.trim())}>
-      <TextField label="Id" value={id} autoFocus spellCheck={false} onChange={(e) => setID(e.target.value)}
-        hint="From the header X-Request-Id, or from a failure in an application." />
+      <TextField label={texts.id} value={id} autoFocus spellCheck={false} onChange={(e) => setID(e.target.value)}
+        hint={texts.fromTheHeaderXRequest} />
     </FormDialog>
   )
 }

@@ -1,4 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { texts } from '#texts/requests'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -40,20 +41,20 @@ export function Requests() {
   const filtered = Object.keys(queryOf(narrowing)).length > 0
 
   return (
-    <Page title="Requests" lead="What applications and members asked, with the reason of each answer." actions={
+    <Page title={texts.requests} lead={texts.whatApplicationsAndMembersAsked} actions={
       <Row>
-        <CheckField label="Refresh every 3 seconds" checked={live} onChange={(e) => setFilters({ live: e.target.checked ? '1' : '' })} />
-        <Button busy={query.isFetching && !live} onClick={() => void query.refetch()}>Refresh</Button>
+        <CheckField label={texts.refreshEveryThreeSeconds} checked={live} onChange={(e) => setFilters({ live: e.target.checked ? '1' : '' })} />
+        <Button busy={query.isFetching && !live} onClick={() => void query.refetch()}>{texts.refresh}</Button>
       </Row>
     }>
       <RequestFilters filters={narrowing} setFilters={setFilters} onFind={(request) => setFilters({ request })} />
       {query.isPending && <Skeleton />}
       {query.data === undefined && query.error !== null && <Failure error={query.error} retry={() => void query.refetch()} />}
       {query.data !== undefined && rows.length === 0 && (
-        <Empty title={filtered ? 'No request matches' : 'No request yet'} action={filtered && (
-          <Button onClick={() => setFilters(Object.fromEntries(filterNames.map((n) => [n, ''])))}>Remove filters</Button>
+        <Empty title={filtered ? texts.noRequestMatches : texts.noRequestYet} action={filtered && (
+          <Button onClick={() => setFilters(Object.fromEntries(filterNames.map((n) => [n, ''])))}>{texts.removeFilters}</Button>
         )}>
-          A request appears about a second after its answer, and stays for a week.
+          {texts.aRequestAppearsAboutA}
         </Empty>
       )}
       {rows.length > 0 && (
@@ -62,7 +63,7 @@ export function Requests() {
           <RequestTable rows={rows} onOpen={(request) => setFilters({ request })} />
           {query.hasNextPage && (
             <Row>
-              <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load older requests</Button>
+              <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>{texts.loadOlderRequests}</Button>
             </Row>
           )}
         </>
@@ -77,21 +78,21 @@ export function Requests() {
 
 function RequestTable({ rows, onOpen }: { rows: Request[]; onOpen: (uuid: string) => void }) {
   return (
-    <Table label="Requests" rows={rows} keyOf={(r) => r.uuid} onOpen={(r) => onOpen(r.uuid)} columns={[
-      { title: 'Status', cell: (r) => <Badge tone={toneOf(r.status)}>{r.status}</Badge> },
-      { title: 'Request', cell: (r) => (
+    <Table label={texts.requests} rows={rows} keyOf={(r) => r.uuid} onOpen={(r) => onOpen(r.uuid)} columns={[
+      { title: texts.status, cell: (r) => <Badge tone={toneOf(r.status)}>{r.status}</Badge> },
+      { title: texts.request, cell: (r) => (
         <button type="button" className={css.open} onClick={() => onOpen(r.uuid)}>
           <b>{r.method}</b> {r.route}
           {r.query !== null && <span className={css.query}>?{r.query}</span>}
         </button>
       ) },
-      { title: 'Failure', narrow: true, cell: (r: Schemas['Request']) => r.errorCode !== null && (
+      { title: texts.failure, narrow: true, cell: (r: Schemas['Request']) => r.errorCode !== null && (
         <span className={css.failure}><code>{r.errorCode}</code> {r.errorMessage}</span>
       ) },
-      { title: 'Caller', cell: callerOf, narrow: true },
-      { title: 'Rows', cell: (r) => r.rows?.toLocaleString(), align: 'right', narrow: true },
-      { title: 'Duration', cell: (r) => microseconds(r.duration), align: 'right', narrow: true },
-      { title: 'Time', cell: (r) => <Time at={r.at} /> },
+      { title: texts.caller, cell: callerOf, narrow: true },
+      { title: texts.rows, cell: (r) => r.rows?.toLocaleString(), align: 'right', narrow: true },
+      { title: texts.duration, cell: (r) => microseconds(r.duration), align: 'right', narrow: true },
+      { title: texts.time, cell: (r) => <Time at={r.at} /> },
     ]} />
   )
 }

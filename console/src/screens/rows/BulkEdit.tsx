@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { FormDialog } from '../../components/Dialog'
 import { SelectField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -28,12 +29,12 @@ export function BulkEdit({ target, rows, count, onClose }: { target: Target; row
     const changed = await updateRows(target, rows, { [name]: encoded.raw })
     await queries.invalidateQueries({ queryKey: ['rows', project, relation.fullName] })
     const missing = rows.length - changed
-    toast(`${name} changed in ${changed.toLocaleString()} rows${missing > 0 ? `, not in ${missing}` : ''}`, missing > 0 ? 'danger' : 'success')
+    toast(texts.nameChangedInChangedRows(name, changed.toLocaleString(), missing > 0 ? texts.notInMissing(missing) : ''), missing > 0 ? 'danger' : 'success')
   }
 
   return (
-    <FormDialog title={`Change ${count}`} open onClose={onClose} action={`Change ${count}`} onSubmit={submit}>
-      <SelectField label="Column" value={name} onChange={(e) => {
+    <FormDialog title={texts.changeCount(count)} open onClose={onClose} action={texts.changeCount(count)} onSubmit={submit}>
+      <SelectField label={texts.column} value={name} onChange={(e) => {
         setName(e.target.value)
         setDraft({ mode: 'value', text: '' })
         setError('')
@@ -47,7 +48,7 @@ export function BulkEdit({ target, rows, count, onClose }: { target: Target; row
             setError('')
           }} />
       )}
-      <p>The former values are not kept.</p>
+      <p>{texts.theFormerValuesAreNot}</p>
     </FormDialog>
   )
 }

@@ -1,5 +1,6 @@
 import { useId, useState, type KeyboardEvent } from 'react'
 import { Popover } from '@base-ui/react/popover'
+import { texts } from '#texts/rows'
 import { Button } from '../../components/Button'
 import { encode, type Draft } from './edit'
 import type { Column } from './types'
@@ -57,7 +58,7 @@ export function CellEditor({ project, column, initial, failure, anchor, width, o
       <Popover.Portal>
         <Popover.Positioner className={css.positioner} anchor={anchor} side="bottom" align="start"
           sideOffset={({ anchor: cell }) => -cell.height} collisionPadding={8}>
-          <Popover.Popup className={css.popup} style={{ width: Math.max(width, longText ? 380 : 260) }} aria-label={`Edit ${column.name}`}
+          <Popover.Popup className={css.popup} style={{ width: Math.max(width, longText ? 380 : 260) }} aria-label={texts.editName(column.name)}
             initialFocus={() => document.getElementById(id)?.querySelector<HTMLElement>('input, select, textarea') ?? true}>
             <div id={id}>
               <ValueControl project={project} column={column} draft={draft} label={column.name} onKeyDown={onKeyDown}
@@ -68,16 +69,16 @@ export function CellEditor({ project, column, initial, failure, anchor, width, o
             </div>
             {error !== '' && <p id={`${id}-error`} className={css.error} role="alert">{error}</p>}
             <footer className={css.foot}>
-              {!column.notNull && <Button look="quiet" onClick={() => save({ mode: 'null', text: '' }, 'stay')}>Set null</Button>}
+              {!column.notNull && <Button look="quiet" onClick={() => save({ mode: 'null', text: '' }, 'stay')}>{texts.setNull}</Button>}
               {column.defaultValue !== '' && (
                 <Button look="quiet" title={column.defaultValue}
-                  onClick={() => save({ mode: 'default', text: '' }, 'stay')}>Use default</Button>
+                  onClick={() => save({ mode: 'default', text: '' }, 'stay')}>{texts.useDefault}</Button>
               )}
               <span className={css.space} />
-              <Button look="primary" title={longText ? 'Ctrl Enter' : 'Enter'} onClick={() => save(draft, 'stay')}>Save</Button>
+              <Button look="primary" title={longText ? texts.ctrlEnter : texts.enter} onClick={() => save(draft, 'stay')}>{texts.save}</Button>
             </footer>
             <p className={css.keys}>
-              <kbd>{longText ? 'Ctrl Enter' : 'Enter'}</kbd> saves, <kbd>Esc</kbd> cancels, <kbd>Tab</kbd> goes on
+              {texts.kbdSavesKbd2CancelsKbd3(<kbd>{longText ? 'Ctrl Enter' : 'Enter'}</kbd>, <kbd>Esc</kbd>, <kbd>Tab</kbd>)}
             </p>
           </Popover.Popup>
         </Popover.Positioner>

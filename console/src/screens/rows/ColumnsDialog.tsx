@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { Button, IconButton } from '../../components/Button'
 import { Dialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
@@ -19,13 +20,13 @@ export function ColumnsDialog({ columns, layout, onChange, onClose }: {
   const isPinned = new Set(pinned.map((c) => c.name))
 
   return (
-    <Dialog title="Columns" open onClose={onClose} side>
+    <Dialog title={texts.columns} open onClose={onClose} side>
       <div className={css.stack}>
-        <TextField label="Search columns" type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+        <TextField label={texts.searchColumns} type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
         <div className={css.actions}>
-          <Button onClick={() => onChange({ hidden: [] })}>Show all</Button>
-          <Button onClick={() => onChange({ hidden: columns.filter((c) => !c.primary).map((c) => c.name) })}>Hide all but the key</Button>
-          <Button look="quiet" onClick={() => onChange({ order: [], hidden: [], pinned: [], widths: {} })}>Reset</Button>
+          <Button onClick={() => onChange({ hidden: [] })}>{texts.showAll}</Button>
+          <Button onClick={() => onChange({ hidden: columns.filter((c) => !c.primary).map((c) => c.name) })}>{texts.hideAllButTheKey}</Button>
+          <Button look="quiet" onClick={() => onChange({ order: [], hidden: [], pinned: [], widths: {} })}>{texts.reset}</Button>
         </div>
         <ul className={css.list}>
           {found.map((c) => (
@@ -36,12 +37,12 @@ export function ColumnsDialog({ columns, layout, onChange, onClose }: {
                 <span className={css.text}>{c.name}</span>
                 <span className={css.type}>{c.type}</span>
               </label>
-              <IconButton label={`${isPinned.has(c.name) ? 'Unpin' : 'Pin'} ${c.name}`} aria-pressed={isPinned.has(c.name)}
+              <IconButton label={`${isPinned.has(c.name) ? texts.unpin : texts.pin} ${c.name}`} aria-pressed={isPinned.has(c.name)}
                 onClick={() => onChange({ pinned: toggle(layout.pinned, c.name) })}>
                 {isPinned.has(c.name) ? '◆' : '◇'}
               </IconButton>
-              <IconButton label={`Move ${c.name} up`} onClick={() => onChange({ order: move(columns, layout, c.name, -1) })}>↑</IconButton>
-              <IconButton label={`Move ${c.name} down`} onClick={() => onChange({ order: move(columns, layout, c.name, 1) })}>↓</IconButton>
+              <IconButton label={texts.moveNameUp(c.name)} onClick={() => onChange({ order: move(columns, layout, c.name, -1) })}>↑</IconButton>
+              <IconButton label={texts.moveNameDown(c.name)} onClick={() => onChange({ order: move(columns, layout, c.name, 1) })}>↓</IconButton>
             </li>
           ))}
         </ul>

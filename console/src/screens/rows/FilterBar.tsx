@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react'
+import { texts } from '#texts/rows'
 import { Button, IconButton } from '../../components/Button'
 import { inputClass } from '../../components/Field'
 import { needsValue, operators, operatorsOf, readFilters, writeFilters, type Filter, type Operator } from './filters'
@@ -25,7 +26,7 @@ export function FilterBar({ columns, value, onApply, onClose }: {
   const change = (at: number, next: Filter) => setFilters(filters.map((f, i) => (i === at ? next : f)))
 
   return (
-    <form className={css.bar} onSubmit={submit} aria-label="Filters">
+    <form className={css.bar} onSubmit={submit} aria-label={texts.filters}>
       {filters.map((filter, i) => (
         <Condition key={i} number={i + 1} columns={columns} filter={filter} onChange={(next) => change(i, next)}
           onRemove={() => {
@@ -38,12 +39,12 @@ export function FilterBar({ columns, value, onApply, onClose }: {
           }} />
       ))}
       <div className={css.actions}>
-        <Button onClick={() => setFilters([...filters, blank(columns[0])])}>Add condition</Button>
-        <Button type="submit" look="primary">Apply filters</Button>
+        <Button onClick={() => setFilters([...filters, blank(columns[0])])}>{texts.addCondition}</Button>
+        <Button type="submit" look="primary">{texts.applyFilters}</Button>
         <Button look="quiet" onClick={() => {
           onApply('')
           onClose()
-        }}>Clear filters</Button>
+        }}>{texts.clearFilters}</Button>
       </div>
     </form>
   )
@@ -65,35 +66,35 @@ function Condition({ number, columns, filter, onChange, onRemove }: {
 
   return (
     <div className={css.condition}>
-      <select className={inputClass} aria-label={`Column of condition ${number}`} value={filter.column} onChange={(e) => {
+      <select className={inputClass} aria-label={texts.columnOfConditionNumber(number)} value={filter.column} onChange={(e) => {
         const next = columns.find((c) => c.name === e.target.value)
         const allowed = operatorsOf(next)
         onChange({ ...filter, column: e.target.value, operator: allowed.includes(filter.operator) ? filter.operator : allowed[0]! })
       }}>
         {columns.map((c) => <option key={c.name}>{c.name}</option>)}
       </select>
-      <select className={inputClass} aria-label={`Operator of condition ${number}`} value={filter.operator}
+      <select className={inputClass} aria-label={texts.operatorOfConditionNumber(number)} value={filter.operator}
         onChange={(e) => onChange({ ...filter, operator: e.target.value as Operator })}>
         {[...new Set([...choices, filter.operator])].map((o) => <option key={o} value={o}>{operators[o]}</option>)}
       </select>
       {needsValue(filter.operator) && (values.length > 0 && filter.operator !== 'in' ? (
-        <select className={inputClass} aria-label={`Value of condition ${number}`} value={filter.value}
+        <select className={inputClass} aria-label={texts.valueOfConditionNumber(number)} value={filter.value}
           onChange={(e) => onChange({ ...filter, value: e.target.value })}>
           {!values.includes(filter.value) && <option value={filter.value}>{filter.value}</option>}
           {values.map((v) => <option key={v}>{v}</option>)}
         </select>
       ) : (
-        <input className={inputClass} aria-label={`Value of condition ${number}`} value={filter.value} autoFocus={number === 1}
+        <input className={inputClass} aria-label={texts.valueOfConditionNumber(number)} value={filter.value} autoFocus={number === 1}
           placeholder={placeholderOf(filter.operator, column)} onChange={(e) => onChange({ ...filter, value: e.target.value })} />
       ))}
-      <IconButton label={`Remove condition ${number}`} onClick={onRemove}>✕</IconButton>
+      <IconButton label={texts.removeConditionNumber(number)} onClick={onRemove}>✕</IconButton>
     </div>
   )
 }
 
 function placeholderOf(operator: Operator, column: Column | undefined): string {
-  if (operator === 'in') return 'one, two, three'
+  if (operator === 'in') return texts.oneTwoThree
   if (operator === 'like') return 'Book*'
   if (operator === 'cs') return column?.kind === 'json' ? '{"n": 1}' : '{a,b}'
-  return column?.kind === 'timestamp' ? '2026-11-27 09:00+01' : 'Value'
+  return column?.kind === 'timestamp' ? '2026-11-27 09:00+01' : texts.value
 }

@@ -1,5 +1,6 @@
 import { memo, useEffect, useMemo, useRef, type MouseEvent, type ReactNode, type RefObject } from 'react'
 import { useVirtualizer } from '@tanstack/react-virtual'
+import { texts } from '#texts/rows'
 import { GridRow, gutter, rowHeight, type Placed } from './GridRow'
 import { scrolledTo, useGridKeys, type Place } from './keys'
 import type { Arranged } from './layout'
@@ -105,7 +106,7 @@ const HeadRow = memo(function HeadRow({ width, space, pinned, free, head, sortOf
   return (
     <div role="row" aria-rowindex={1} className={css.head} style={{ width, height: headHeight }}>
       <div role="columnheader" aria-colindex={1} className={css.gutter} style={{ width: gutter }}>
-        <input type="checkbox" checked={allSelected} aria-label="Select the loaded rows" onChange={onToggleAll} />
+        <input type="checkbox" checked={allSelected} aria-label={texts.selectTheLoadedRows} onChange={onToggleAll} />
       </div>
       {pinned.map((p) => <Head key={p.column.name} placed={p} head={head} sortOf={sortOf} />)}
       <div style={{ width: space, flex: 'none' }} />

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { texts } from '#texts/rows'
 import { ApiError } from '../../api/failure'
 import { Button, ButtonLink } from '../../components/Button'
 import { Empty, Failure } from '../../components/States'
@@ -17,19 +18,18 @@ export function GridNote({ pages, relation, view, onClear }: {
 }) {
   const why = (
     <ButtonLink to={tablePath(view.project, relation.fullName, '/structure') as string} search={{ tab: 'access', as: view.as } as never}>
-      See who may do what
+      {texts.seeWhoMayDoWhat}
     </ButtonLink>
   )
   if (pages.error !== null) {
     const notExposed = pages.error instanceof ApiError && pages.error.code === 'PGRST106'
     return (
       <Note>
-        <Failure error={pages.error} retry={pages.retry} {...(view.as !== '' && { title: 'This caller is refused' })} />
+        <Failure error={pages.error} retry={pages.retry} {...(view.as !== '' && { title: texts.thisCallerIsRefused })} />
         {view.as !== '' && <p className={css.next}>{why}</p>}
         {notExposed && (
           <p className={css.next}>
-            Add <code>{relation.schema}</code> to the exposed schemas to see its rows here.{' '}
-            <ButtonLink to={`/projects/${view.project}/settings` as string}>Open settings</ButtonLink>
+            {texts.addToTheExposedSchemas(<code>{relation.schema}</code>, <ButtonLink to={`/projects/${view.project}/settings` as string}>{texts.openSettings}</ButtonLink>)}
           </p>
         )}
       </Note>
@@ -39,15 +39,15 @@ export function GridNote({ pages, relation, view, onClear }: {
   if (view.filters.length > 0) {
     return (
       <Note>
-        <Empty title="No row meets the filters" action={<Button onClick={onClear}>Clear filters</Button>} />
+        <Empty title={texts.noRowMeetsTheFilters} action={<Button onClick={onClear}>{texts.clearFilters}</Button>} />
       </Note>
     )
   }
   if (view.as !== '') {
     return (
       <Note>
-        <Empty title="This caller sees no row" action={why}>
-          {relation.rowLevelSecurity ? 'No policy lets this caller read a row.' : 'The table has no row for this caller.'}
+        <Empty title={texts.thisCallerSeesNoRow} action={why}>
+          {relation.rowLevelSecurity ? texts.noPolicyLetsThisCaller : texts.theTableHasNoRow}
         </Empty>
       </Note>
     )
@@ -55,8 +55,8 @@ export function GridNote({ pages, relation, view, onClear }: {
 
   return (
     <Note>
-      <Empty title="No row yet">
-        {relation.isView ? 'The query of this view returns no row.' : 'Insert a row, import a file, or write rows with a key of the project.'}
+      <Empty title={texts.noRowYet}>
+        {relation.isView ? texts.theQueryOfThisView : texts.insertARowImportA}
       </Empty>
     </Note>
   )

@@ -1,4 +1,5 @@
 import { memo } from 'react'
+import { texts } from '#texts/rows'
 import { shown, isLink } from './display'
 import { isNull, textOf, type Raw, type Row } from './json'
 import type { Column } from './types'
@@ -47,9 +48,9 @@ export const GridRow = memo(function GridRow(props: Props) {
         {row !== undefined && (
           <>
             <input type="checkbox" data-act="select" data-row={index} checked={selected} readOnly tabIndex={-1}
-              aria-label={`Select row ${index + 1}`} />
+              aria-label={texts.selectRowIndex(index + 1)} />
             <button type="button" data-act="open" data-row={index} tabIndex={-1} className={css.open}
-              aria-label={`Open row ${index + 1}`} title="Open the row (Shift Enter)">⤢</button>
+              aria-label={texts.openRowIndex(index + 1)} title={texts.openTheRowShiftEnter}>⤢</button>
           </>
         )}
       </div>
@@ -84,11 +85,11 @@ function Cell({ id, row, placed, raw, loading, active, failed, saving, editable 
       {loading ? <span className={css.bar} /> : <span className={css.value}>{text}</span>}
       {hasPeek && (
         <button type="button" tabIndex={-1} data-act="peek" data-row={row} data-column={placed.index} className={css.peek}
-          aria-label={`Show the row of ${column.reference?.table ?? ''}`} title="Show the referenced row (Alt Enter)">→</button>
+          aria-label={texts.showTheRowOfTable(column.reference?.table ?? '')} title={texts.showTheReferencedRowAlt}>→</button>
       )}
       {link !== '' && (
         <a href={link} target="_blank" rel="noopener noreferrer" tabIndex={-1} className={css.peek}
-          aria-label="Open the address in a new tab">↗</a>
+          aria-label={texts.openTheAddressInA}>↗</a>
       )}
     </div>
   )

@@ -1,4 +1,5 @@
 import { useRef } from 'react'
+import { texts } from '#texts/rows'
 import { Menu, type MenuItem } from '../../components/Menu'
 import type { Column } from './types'
 import css from './HeadCell.module.css'
@@ -16,7 +17,7 @@ export function HeadCell({ column, sort, place, width, onSort, onWidth, items }:
   const title = [
     `${column.name}: ${column.type}`,
     column.primary && 'primary key',
-    column.reference && `refers to ${column.reference.table}`,
+    column.reference && texts.refersToTable(column.reference.table),
     column.comment,
   ].filter(Boolean).join('\n')
   const arrow = { ascending: '↑', descending: '↓', none: '' }[sort]
@@ -26,13 +27,13 @@ export function HeadCell({ column, sort, place, width, onSort, onWidth, items }:
       <div className={css.head}>
         <button type="button" className={css.name} title={title} onClick={(e) => onSort(e.shiftKey)}>
           <span className={css.text}>
-            {column.primary && <abbr title="primary key" className={css.key}>PK </abbr>}
+            {column.primary && <abbr title={texts.primaryKey} className={css.key}>{texts.pk}</abbr>}
             {column.name}
             {arrow !== '' && <span className={css.arrow} aria-hidden="true"> {arrow}{place > 0 && place}</span>}
           </span>
           <span className={css.type}>{column.reference ? `→ ${column.reference.table.replace(/^public\./, '')}` : column.type}</span>
         </button>
-        <Menu label={`Column ${column.name}`} trigger="⋮" items={items} />
+        <Menu label={texts.columnName(column.name)} trigger="⋮" items={items} />
       </div>
       <ResizeEdge width={width} onWidth={onWidth} />
     </>

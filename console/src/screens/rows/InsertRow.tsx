@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { ApiError } from '../../api/failure'
 import { FormDialog } from '../../components/Dialog'
 import { toast } from '../../components/Toast'
@@ -24,15 +25,15 @@ export function InsertRow({ target, initial = {}, onClose }: {
     const { row, errors: wrong } = encodeDrafts(relation, drafts)
     setErrors(wrong)
     const [first] = Object.keys(wrong)
-    if (first !== undefined) throw new Error(`Correct ${Object.keys(wrong).join(', ')} first.`)
+    if (first !== undefined) throw new Error(texts.correctWrongFirst(Object.keys(wrong).join(', ')))
 
     try {
       if (lost) await refuseDuplicate(target, row, () => setLost(false))
       const inserted = await insertRow(target, row)
       await refresh()
       const key = inserted === undefined ? '' : relation.key.map((k) => textOf(inserted[k] ?? '')).join(', ')
-      toast(key === '' ? 'The row is inserted' : `Row ${key} is inserted`, 'success', inserted && relation.key.length > 0
-        ? { text: 'Undo', run: () => void deleteRows(target, [inserted]).then(refresh) }
+      toast(key === '' ? texts.theRowIsInserted : texts.rowKeyIsInserted(key), 'success', inserted && relation.key.length > 0
+        ? { text: texts.undo, run: () => void deleteRows(target, [inserted]).then(refresh) }
         : undefined)
     } catch (error) {
       if (error instanceof ApiError && error.status === 0) setLost(true)
@@ -42,7 +43,7 @@ export function InsertRow({ target, initial = {}, onClose }: {
   }
 
   return (
-    <FormDialog title={`Insert a row into ${relation.name}`} open onClose={onClose} side action="Insert row" onSubmit={submit}>
+    <FormDialog title={texts.insertARowIntoName(relation.name)} open onClose={onClose} side action={texts.insertRow} onSubmit={submit}>
       <RowFields project={project} columns={relation.columns} drafts={drafts} errors={errors} inserts
         onChange={(column, draft) => {
           setDrafts({ ...drafts, [column]: draft })
@@ -59,8 +60,8 @@ async function refuseDuplicate(target: Target, row: Row, onAsked: () => void): P
   if (same === null) return
 
   const key = target.relation.key.map((k) => textOf(same[k] ?? '')).join(', ')
-  throw new Error(`A row with these values is there${key === '' ? '' : `: ${key}`}. The first attempt may have inserted it. `
-    + 'Insert again only if you want another one.')
+  throw new Error(texts.aRowWithTheseValues(key === '' ? '' : `: ${key}`)
+    + texts.insertAgainOnlyIfYou)
 }
 
 /** Returns the failure at the column that it names, so that it shows there as well. */

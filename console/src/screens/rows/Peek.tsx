@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/rows'
 import { Dialog } from '../../components/Dialog'
 import { Empty, Loaded } from '../../components/States'
 import { shown } from './display'
@@ -33,7 +34,7 @@ export function Peek({ project, reference, value, as, onClose }: {
     <Dialog title={`${reference.table} · ${reference.column} ${value}`} open onClose={onClose} side>
       <Loaded query={relation.error === null ? query : { ...query, error: relation.error, isPending: false }}>
         {([row]) => row === undefined ? (
-          <Empty title="No row has this key">It may be hidden from the caller that you see as.</Empty>
+          <Empty title={texts.noRowHasThisKey}>{texts.itMayBeHiddenFrom}</Empty>
         ) : (
           <>
             <dl className={css.list}>
@@ -50,7 +51,7 @@ export function Peek({ project, reference, value, as, onClose }: {
             <p className={css.link}>
               <Link to={`/projects/${project}/tables/${encodeURIComponent(reference.table)}` as string} search={{ filter } as never}
                 onClick={onClose}>
-                Open in {reference.table}
+                {texts.openInTable(reference.table)}
               </Link>
             </p>
           </>

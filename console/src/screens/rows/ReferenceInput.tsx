@@ -1,5 +1,6 @@
 import { useDeferredValue, useId, useState, type KeyboardEvent } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/rows'
 import { inputClass } from '../../components/Field'
 import { isNull, textOf, type Row } from './json'
 import { useRelation } from './relation'
@@ -56,7 +57,7 @@ export function ReferenceInput({ project, reference, value, onChange, slot, plac
     <div className={css.reference}>
       <input {...slot} role="combobox" aria-expanded={searches} aria-controls={`${id}-list`} autoComplete="off" spellCheck={false}
         aria-activedescendant={index >= 0 ? `${id}-${index}` : undefined} className={inputClass} value={value}
-        placeholder={placeholder || `Search in ${reference.table}`} onFocus={() => setSearches(true)} onKeyDown={onKeyDown}
+        placeholder={placeholder || texts.searchInTable(reference.table)} onFocus={() => setSearches(true)} onKeyDown={onKeyDown}
         onChange={(e) => {
           onChange(e.target.value)
           setTyped(e.target.value)
@@ -64,7 +65,7 @@ export function ReferenceInput({ project, reference, value, onChange, slot, plac
           setIndex(-1)
         }} />
       {searches && (
-        <div id={`${id}-list`} role="listbox" aria-label={`Rows in ${reference.table}`} className={css.options}>
+        <div id={`${id}-list`} role="listbox" aria-label={texts.rowsInTable(reference.table)} className={css.options}>
           {rows.map((row, i) => (
             <div key={row[reference.column]} id={`${id}-${i}`} role="option" aria-selected={i === index} className={css.option}
               onMouseDown={(e) => e.preventDefault()} onClick={() => choose(row)}>
@@ -73,8 +74,8 @@ export function ReferenceInput({ project, reference, value, onChange, slot, plac
             </div>
           ))}
           {found.error !== null && <p className={css.note}>{found.error.message}</p>}
-          {found.isSuccess && rows.length === 0 && <p className={css.note}>No row in {reference.table} has this text.</p>}
-          {found.isPending && <p className={css.note}>Searching in {reference.table}</p>}
+          {found.isSuccess && rows.length === 0 && <p className={css.note}>{texts.noRowInHasThis(reference.table)}</p>}
+          {found.isPending && <p className={css.note}>{texts.searchingInTable(reference.table)}</p>}
         </div>
       )}
     </div>

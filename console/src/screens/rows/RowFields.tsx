@@ -1,4 +1,5 @@
 import { useId } from 'react'
+import { texts } from '#texts/rows'
 import { Button } from '../../components/Button'
 import type { Draft } from './edit'
 import type { Column } from './types'
@@ -45,7 +46,7 @@ function OneField({ project, column, draft, error, onChange, inserts, readOnly, 
     <fieldset className={css.field} disabled={readOnly}>
       <legend className={css.legend}>
         <span className={css.name}>{column.name}</span> <span className={css.type}>{column.type}</span>
-        {required && <span className={css.required}> required</span>}
+        {required && <span className={css.required}>{texts.required}</span>}
       </legend>
       <ValueControl project={project} column={column} draft={draft} label={column.name} invalid={error !== undefined}
         describedBy={error === undefined ? undefined : id} onChange={onChange} />
@@ -53,16 +54,16 @@ function OneField({ project, column, draft, error, onChange, inserts, readOnly, 
       {column.comment !== '' && <p className={css.type}>{column.comment}</p>}
       <div className={css.actions}>
         {!readOnly && !column.notNull && draft.mode !== 'null' && (
-          <Button look="quiet" onClick={() => onChange({ mode: 'null', text: '' })}>Set null</Button>
+          <Button look="quiet" onClick={() => onChange({ mode: 'null', text: '' })}>{texts.setNull}</Button>
         )}
         {!readOnly && canDefault && draft.mode !== 'default' && (
-          <Button look="quiet" onClick={() => onChange({ mode: 'default', text: '' })}>Use default</Button>
+          <Button look="quiet" onClick={() => onChange({ mode: 'default', text: '' })}>{texts.useDefault}</Button>
         )}
         {!readOnly && column.kind === 'text' && draft.mode !== 'value' && (
-          <Button look="quiet" onClick={() => onChange({ mode: 'value', text: '' })}>Set empty text</Button>
+          <Button look="quiet" onClick={() => onChange({ mode: 'value', text: '' })}>{texts.setEmptyText}</Button>
         )}
         {column.reference !== null && draft.mode === 'value' && draft.text !== '' && onPeek && (
-          <Button look="quiet" onClick={() => onPeek(column, draft.text)}>Show row in {column.reference.table}</Button>
+          <Button look="quiet" onClick={() => onPeek(column, draft.text)}>{texts.showRowInTable(column.reference.table)}</Button>
         )}
       </div>
     </fieldset>

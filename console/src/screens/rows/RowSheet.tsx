@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/rows'
 import { Dialog, FormDialog } from '../../components/Dialog'
 import { Empty, Loaded } from '../../components/States'
 import { toast } from '../../components/Toast'
@@ -44,7 +45,7 @@ export function RowSheet({ target, row, title, onSaved, onClose, onPeek }: {
   return (
     <Dialog title={title} open onClose={onClose} side>
       <Loaded query={query}>
-        {() => <Empty title="This row is not there">It was deleted, its key changed, or a policy hides it.</Empty>}
+        {() => <Empty title={texts.thisRowIsNotThere}>{texts.itWasDeletedItsKey}</Empty>}
       </Loaded>
     </Dialog>
   )
@@ -78,16 +79,16 @@ function Editor({ target, row: loaded, title, onSaved, onClose, onPeek }: {
       else changes[c.name] = encoded.raw
     }
     setErrors(wrong)
-    if (Object.keys(wrong).length > 0) throw new Error(`Correct ${Object.keys(wrong).join(', ')} first.`)
+    if (Object.keys(wrong).length > 0) throw new Error(texts.correctWrongFirst(Object.keys(wrong).join(', ')))
 
     try {
       const saved = await updateRow(target, row, changes)
       onSaved(row, saved)
       const former = Object.fromEntries(columns.map((c) => [c.name, row[c.name] ?? 'null']))
-      toast(`${columns.map((c) => c.name).join(', ').slice(0, 80)} saved`, 'success', {
-        text: 'Undo',
+      toast(texts.columnsSaved(columns.map((c) => c.name).join(', ').slice(0, 80)), 'success', {
+        text: texts.undo,
         run: () => void updateRow(target, saved, former).then((next) => onSaved(saved, next),
-          (error: unknown) => toast(`The change stays: ${error instanceof Error ? error.message : String(error)}`, 'danger')),
+          (error: unknown) => toast(texts.theChangeStaysError(error instanceof Error ? error.message : String(error)), 'danger')),
       })
     } catch (error) {
       if (error instanceof ConflictError && error.current !== null) setRow(error.current)
@@ -97,7 +98,7 @@ function Editor({ target, row: loaded, title, onSaved, onClose, onPeek }: {
   }
 
   return (
-    <FormDialog title={title} open onClose={onClose} side action="Save changes" onSubmit={save}
+    <FormDialog title={title} open onClose={onClose} side action={texts.saveChanges} onSubmit={save}
       disabled={columns.length === 0 || !relation.canUpdate}>
       <RowFields project={target.project} columns={relation.columns} inserts={false} readOnly={!relation.canUpdate} onPeek={onPeek}
         drafts={{ ...draftsOf(relation.columns, row), ...drafts }} errors={errors} onChange={(column, draft) => {

@@ -1,4 +1,5 @@
 import { useMemo } from 'react'
+import { texts } from '#texts/rows'
 import { useParams } from '../../url'
 import { ButtonLink } from '../../components/Button'
 import { Page } from '../../components/Page'
@@ -30,7 +31,7 @@ export function Rows() {
         <>
           <Failure error={relation.error} retry={() => void relation.refetch()} />
           {relation.error instanceof ApiError && relation.error.status === 404 && (
-            <ButtonLink to={`/projects/${project}/tables` as string}>Show all tables</ButtonLink>
+            <ButtonLink to={`/projects/${project}/tables` as string}>{texts.showAllTables}</ButtonLink>
           )}
         </>
       )}

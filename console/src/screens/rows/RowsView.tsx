@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react'
+import { texts } from '#texts/rows'
 import { Badge } from '../../components/Bits'
 import { Page } from '../../components/Page'
 import { toast } from '../../components/Toast'
@@ -104,7 +105,7 @@ export function RowsView({ project, relation }: { project: string; relation: Rel
     <Page full title={relation.name} lead={<Lead relation={relation} />} actions={<TableActions target={target} />}>
       <Toolbar target={target} state={state} live={live} filters={filters} onFilters={setFilters} />
       {selection.rows.length > 0 && <SelectionBar target={target} selection={selection} columns={columns} />}
-      <Grid key={viewID} id="cell" label={`Rows of ${relation.name}`} arranged={arranged} pages={pages} from={from}
+      <Grid key={viewID} id="cell" label={texts.rowsOfName(relation.name)} arranged={arranged} pages={pages} from={from}
         count={Math.min(Math.max(0, pages.count - from), windowRows)} onRange={state.onRange} place={place}
         isSelected={selection.isSelected} allSelected={selection.allSelected} failedOf={edits.failedOf} savingOf={edits.savingOf}
         editable={relation.canUpdate} onPlace={setPlace} onEdit={edit} onOpen={open} onPeek={peekAt} onToggle={selection.toggle}
@@ -144,10 +145,10 @@ function Lead({ relation }: { relation: Relation }) {
   return (
     <span className={css.lead}>
       <code>{relation.schema}</code>
-      {relation.isView && <Badge>view</Badge>}
+      {relation.isView && <Badge>{texts.view}</Badge>}
       {!relation.isView && (relation.rowLevelSecurity
-        ? <Badge tone="success">row security on</Badge>
-        : <Badge tone="warning">row security off</Badge>)}
+        ? <Badge tone="success">{texts.rowSecurityOn}</Badge>
+        : <Badge tone="warning">{texts.rowSecurityOff}</Badge>)}
       {!relation.canUpdate && <span>{whyReadOnly(relation)}</span>}
       {relation.comment !== '' && <span>{relation.comment}</span>}
     </span>
@@ -155,9 +156,9 @@ function Lead({ relation }: { relation: Relation }) {
 }
 
 function whyReadOnly(relation: Relation): string {
-  if (relation.refusal !== undefined) return `You can read these rows, not change them. ${relation.refusal}`
-  if (relation.isView) return 'This view cannot be changed: it has no key, or its query does not allow it.'
-  return 'Rows cannot be changed here: the table has no primary key that tells one row from another.'
+  if (relation.refusal !== undefined) return texts.youCanReadTheseRows(relation.refusal)
+  if (relation.isView) return texts.thisViewCannotBeChanged
+  return texts.rowsCannotBeChangedHere
 }
 
 function directionOf(sort: { column: string; descending: boolean }[], c: Column): 'ascending' | 'descending' | 'none' {
@@ -177,6 +178,6 @@ function stepped(at: Place, step: Step, columns: number, rows: number): Place {
 
 function copyCell(raw: string | undefined) {
   if (raw === undefined) return
-  void navigator.clipboard.writeText(isNull(raw) ? '' : textOf(raw)).then(() => toast('Value copied'))
+  void navigator.clipboard.writeText(isNull(raw) ? '' : textOf(raw)).then(() => toast(texts.valueCopied))
 }
 

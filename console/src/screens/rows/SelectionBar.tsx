@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { Button } from '../../components/Button'
 import { Confirm } from '../../components/Dialog'
 import { Menu } from '../../components/Menu'
@@ -16,22 +17,22 @@ export function SelectionBar({ target, selection, columns }: { target: Target; s
   const [asks, setAsks] = useState<'delete' | 'edit' | null>(null)
   const { relation } = target
   const { rows } = selection
-  const count = rows.length === 1 ? '1 row' : `${rows.length.toLocaleString()} rows`
+  const count = rows.length === 1 ? '1 row' : texts.countRows(rows.length.toLocaleString())
 
   async function copy(format: Format) {
     await navigator.clipboard.writeText(write(format, { schema: relation.schema, name: relation.name, columns }, rows))
-    toast(`${count} copied as ${format}`)
+    toast(texts.countCopiedAsFormat(count, format))
   }
 
   return (
-    <div className={css.bar} role="toolbar" aria-label="Chosen rows">
-      <b>{count} chosen</b>
-      <Menu label="Copy rows" trigger="Copy ▾" items={formats.map((f) => ({
-        text: `Copy as ${f === 'SQL' ? 'SQL insert' : f}`, onSelect: () => void copy(f),
+    <div className={css.bar} role="toolbar" aria-label={texts.chosenRows}>
+      <b>{texts.countChosen(count)}</b>
+      <Menu label={texts.copyRows} trigger={texts.copy} items={formats.map((f) => ({
+        text: texts.copyAsF(f === 'SQL' ? texts.sqlInsert : f), onSelect: () => void copy(f),
       }))} />
-      {relation.canUpdate && <Button onClick={() => setAsks('edit')}>Change a column</Button>}
-      {relation.canUpdate && <Button look="danger" onClick={() => setAsks('delete')}>Delete rows</Button>}
-      <Button look="quiet" onClick={selection.clear}>Choose none</Button>
+      {relation.canUpdate && <Button onClick={() => setAsks('edit')}>{texts.changeAColumn}</Button>}
+      {relation.canUpdate && <Button look="danger" onClick={() => setAsks('delete')}>{texts.deleteRows}</Button>}
+      <Button look="quiet" onClick={selection.clear}>{texts.chooseNone}</Button>
       {asks === 'delete' && <DeleteRows target={target} selection={selection} count={count} onClose={() => setAsks(null)} />}
       {asks === 'edit' && <BulkEdit target={target} rows={rows} count={count} onClose={() => setAsks(null)} />}
     </div>
@@ -51,19 +52,18 @@ function DeleteRows({ target, selection, count, onClose }: {
     const deleted = await deleteRows(target, selection.rows).finally(refresh)
     selection.clear()
     const missing = selection.rows.length - deleted.length
-    const text = `${deleted.length.toLocaleString()} deleted${missing > 0 ? `, ${missing} not: gone already, or a policy forbids it` : ''}`
+    const text = texts.countDeletedMissing(deleted.length.toLocaleString(), missing > 0 ? texts.notGoneAlreadyOrA(missing) : '')
     toast(text, missing > 0 ? 'danger' : 'success', deleted.length > 0 ? {
-      text: 'Undo',
+      text: texts.undo,
       run: () => void restoreRows(target, deleted).finally(refresh).then(
-        () => toast('The rows are back'),
-        (error: unknown) => toast(`The rows are not back: ${error instanceof Error ? error.message : String(error)}`, 'danger')),
+        () => toast(texts.theRowsAreBack),
+        (error: unknown) => toast(texts.theRowsAreNotBack(error instanceof Error ? error.message : String(error)), 'danger')),
     } : undefined)
   }
 
   return (
-    <Confirm title={`Delete ${count}`} open action={`Delete ${count}`} onSubmit={remove} onClose={onClose}>
-      {count} of {relation.name} will be deleted. Rows of other tables that refer to them with “on delete cascade” go too, and do not
-      come back with Undo.
+    <Confirm title={texts.deleteCount(count)} open action={texts.deleteCount(count)} onSubmit={remove} onClose={onClose}>
+      {texts.ofWillBeDeletedRows(count, relation.name)}
     </Confirm>
   )
 }

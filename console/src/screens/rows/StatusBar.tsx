@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react'
+import { texts } from '#texts/rows'
 import { Button } from '../../components/Button'
 import { inputClass } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -28,13 +29,13 @@ export function StatusBar({ state, relation, onGo }: {
   return (
     <footer className={css.bar}>
       <span className={css.total}>
-        {total === null ? (pages.error === null ? 'Counting rows' : 'Rows are not counted') : `${exact ? '' : 'about '}${total.toLocaleString()} ${total === 1 ? 'row' : 'rows'}`}
-        {from > 0 && `, from ${(from + 1).toLocaleString()}`}
+        {total === null ? (pages.error === null ? texts.countingRows : texts.rowsAreNotCounted) : countText(total, exact)}
+        {from > 0 && texts.from((from + 1).toLocaleString())}
       </span>
       {pages.count > size && <GoTo onGo={go} />}
-      {from > 0 && <Button look="quiet" onClick={() => go(1)}>First rows</Button>}
+      {from > 0 && <Button look="quiet" onClick={() => go(1)}>{texts.firstRows}</Button>}
       {pages.count > from + windowRows && (
-        <Button look="quiet" onClick={() => go(from + windowRows + 1)}>Rows from {(from + windowRows + 1).toLocaleString()}</Button>
+        <Button look="quiet" onClick={() => go(from + windowRows + 1)}>{texts.rowsFrom((from + windowRows + 1).toLocaleString())}</Button>
       )}
       <Request path={pagePath(view, { offset: 0 }, size)} headers={headersOf(view)} name={relation.name} />
     </footer>
@@ -51,7 +52,7 @@ function GoTo({ onGo }: { onGo: (number: number) => void }) {
 
   return (
     <form className={css.go} onSubmit={submit}>
-      <input className={inputClass} inputMode="numeric" aria-label="Go to row" placeholder="Go to row" value={text}
+      <input className={inputClass} inputMode="numeric" aria-label={texts.goToRow} placeholder={texts.goToRow} value={text}
         onChange={(e) => setText(e.target.value.replace(/\D/g, ''))} />
     </form>
   )
@@ -66,9 +67,9 @@ function Request({ path, headers, name }: { path: string; headers: Record<string
   return (
     <span className={css.request}>
       <code title={path}>GET {safeDecode(shown)}</code>
-      <Button look="quiet" title={`Copy the request for ${name} as a curl command`}
-        onClick={() => void navigator.clipboard.writeText(curl).then(() => toast('Request copied as a curl command'))}>
-        Copy curl
+      <Button look="quiet" title={texts.copyTheRequestForAs(name)}
+        onClick={() => void navigator.clipboard.writeText(curl).then(() => toast(texts.requestCopiedAsACurl))}>
+        {texts.copyCurl}
       </Button>
     </span>
   )
@@ -80,4 +81,9 @@ function safeDecode(text: string): string {
   } catch {
     return text
   }
+}
+
+function countText(total: number, exact: boolean): string {
+  const count = total === 1 ? texts.oneRow : texts.countRows(total.toLocaleString())
+  return exact ? count : texts.aboutCount(count)
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { Button, ButtonLink } from '../../components/Button'
 import { exportTable } from '../../components/exportTable'
 import { FollowingBadge } from '../../components/FollowingBadge'
@@ -30,14 +31,14 @@ export function Toolbar({ target, state, live, filters, onFilters }: {
 
   return (
     <>
-      <div className={css.bar} role="toolbar" aria-label="Rows">
-        <Button aria-expanded={filters} onClick={() => onFilters(!filters)}>{count > 0 ? `Filters (${count})` : 'Filter'}</Button>
-        <Button onClick={() => setColumns(true)}>{hidden > 0 ? `Columns (${hidden} hidden)` : 'Columns'}</Button>
+      <div className={css.bar} role="toolbar" aria-label={texts.rows}>
+        <Button aria-expanded={filters} onClick={() => onFilters(!filters)}>{count > 0 ? texts.filtersCount(count) : texts.filter}</Button>
+        <Button onClick={() => setColumns(true)}>{hidden > 0 ? texts.columnsHidden(hidden) : texts.columns}</Button>
         <SeeAs project={project} value={state.as} onChange={state.setAs} />
-        {!relation.isView && <Button aria-pressed={live.isOn} onClick={live.toggle}>{live.isOn ? 'Live: on' : 'Live'}</Button>}
+        {!relation.isView && <Button aria-pressed={live.isOn} onClick={live.toggle}>{live.isOn ? texts.liveOn : texts.live}</Button>}
         {live.isOn && <span role="status"><FollowingBadge state={live.state} /></span>}
         <span className={css.space} />
-        {relation.canInsert && <Button look="primary" onClick={() => setInserts(true)}>Insert row</Button>}
+        {relation.canInsert && <Button look="primary" onClick={() => setInserts(true)}>{texts.insertRow}</Button>}
       </div>
       {filters && (
         <FilterBar key={state.filter} columns={relation.columns} value={state.filter} onApply={state.setFilter}
@@ -57,16 +58,16 @@ export function TableActions({ target: { project, relation } }: { target: Target
   if (relation.isView) return null
 
   const download = (format: 'csv' | 'tsv' | 'jsonl') => void exportTable(project, relation.fullName, format).catch(
-    (error: unknown) => toast(`The export ended early: ${error instanceof Error ? error.message : String(error)}`, 'danger'))
+    (error: unknown) => toast(texts.theExportEndedEarlyError(error instanceof Error ? error.message : String(error)), 'danger'))
 
   return (
     <>
-      <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(relation.fullName)}/structure` as string}>Structure</ButtonLink>
-      <Button needs="importRows" onClick={() => setImports(true)}>Import</Button>
-      <Menu label="Export" trigger="Export ▾" items={[
-        { text: 'Export as CSV', needs: 'exportTable', onSelect: () => download('csv') },
-        { text: 'Export as TSV', needs: 'exportTable', onSelect: () => download('tsv') },
-        { text: 'Export as JSON lines', needs: 'exportTable', onSelect: () => download('jsonl') },
+      <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(relation.fullName)}/structure` as string}>{texts.structure}</ButtonLink>
+      <Button needs="importRows" onClick={() => setImports(true)}>{texts.import}</Button>
+      <Menu label={texts.export} trigger={texts.export2} items={[
+        { text: texts.exportAsCSV, needs: 'exportTable', onSelect: () => download('csv') },
+        { text: texts.exportAsTSV, needs: 'exportTable', onSelect: () => download('tsv') },
+        { text: texts.exportAsJSONLines, needs: 'exportTable', onSelect: () => download('jsonl') },
       ]} />
       {imports && <ImportDialog project={project} table={relation.fullName} onClose={() => setImports(false)} />}
     </>

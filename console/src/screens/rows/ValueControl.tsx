@@ -1,4 +1,5 @@
 import { useId, type KeyboardEvent } from 'react'
+import { texts } from '#texts/rows'
 import { Button } from '../../components/Button'
 import { inputClass } from '../../components/Field'
 import type { Draft } from './edit'
@@ -106,7 +107,7 @@ function Moment({ kind, value, onChange, ...slot }: Slot & {
     <div className={css.moment}>
       <input {...slot} id={id} className={`${inputClass} ${css.mono}`} value={value} spellCheck={false} autoComplete="off"
         placeholder={slot.placeholder || example} onChange={(e) => onChange(e.target.value)} />
-      <Button onClick={() => onChange(now(kind))}>Now</Button>
+      <Button onClick={() => onChange(now(kind))}>{texts.now}</Button>
     </div>
   )
 }

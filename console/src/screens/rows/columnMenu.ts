@@ -1,3 +1,4 @@
+import { texts } from '#texts/rows'
 import type { MenuItem } from '../../components/Menu'
 import { blank } from './FilterBar'
 import { readFilters, writeFilters } from './filters'
@@ -11,17 +12,17 @@ export function menuOf(column: Column, columns: Column[], state: ReturnType<type
   const isPinned = arranged.pinned.includes(column)
 
   return [
-    { text: 'Sort ascending', onSelect: () => state.sortBy(column.name, false, false) },
-    { text: 'Sort descending', onSelect: () => state.sortBy(column.name, false, true) },
-    { text: 'Sort by this as well', onSelect: () => state.sortBy(column.name, true) },
-    { text: 'Filter by this column', onSelect: () => {
+    { text: texts.sortAscending, onSelect: () => state.sortBy(column.name, false, false) },
+    { text: texts.sortDescending, onSelect: () => state.sortBy(column.name, false, true) },
+    { text: texts.sortByThisAsWell, onSelect: () => state.sortBy(column.name, true) },
+    { text: texts.filterByThisColumn, onSelect: () => {
       const filters = readFilters(state.filter)
       if (!filters.some((f) => f.column === column.name)) state.setFilter(writeFilters([...filters, { ...blank(column), operator: 'notnull' }]))
       onFilter()
     } },
-    { text: isPinned ? 'Unpin column' : 'Pin column', onSelect: () => setLayout({ pinned: toggle(layout.pinned, column.name) }) },
-    { text: 'Move left', onSelect: () => setLayout({ order: move(columns, layout, column.name, -1) }) },
-    { text: 'Move right', onSelect: () => setLayout({ order: move(columns, layout, column.name, 1) }) },
-    { text: 'Hide column', onSelect: () => setLayout({ hidden: [...layout.hidden, column.name] }) },
+    { text: isPinned ? texts.unpinColumn : texts.pinColumn, onSelect: () => setLayout({ pinned: toggle(layout.pinned, column.name) }) },
+    { text: texts.moveLeft, onSelect: () => setLayout({ order: move(columns, layout, column.name, -1) }) },
+    { text: texts.moveRight, onSelect: () => setLayout({ order: move(columns, layout, column.name, 1) }) },
+    { text: texts.hideColumn, onSelect: () => setLayout({ hidden: [...layout.hidden, column.name] }) },
   ]
 }

@@ -1,5 +1,6 @@
 /** How a cell looks. */
 
+import { texts } from '#texts/rows'
 import { isNull, textOf, type Raw } from './json'
 import type { Kind } from './types'
 
@@ -18,7 +19,7 @@ export function shown(raw: Raw | undefined, kind: Kind): Shown {
 
   const text = textOf(raw)
   if (kind === 'bytea') return { text: bytesText(text), look: 'code' }
-  if (text === '') return { text: 'empty text', look: 'empty' }
+  if (text === '') return { text: texts.emptyText, look: 'empty' }
   if (kind === 'number') return { text, look: 'number' }
   if (kind === 'boolean') return { text, look: 'boolean' }
   if (kind === 'uuid') return { text, look: 'code' }

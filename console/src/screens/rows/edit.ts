@@ -1,5 +1,6 @@
 /** From what a person types to the JSON that is sent. */
 
+import { texts } from '#texts/rows'
 import { indent, isNull, textOf, type Raw } from './json'
 import type { Column, Kind } from './types'
 
@@ -31,12 +32,12 @@ export function encode(column: Pick<Column, 'kind' | 'notNull'>, draft: Draft): 
     case 'number': return encodeNumber(text.trim())
     case 'bytea': return /^\\x([0-9a-f]{2})*$/i.test(text.trim())
       ? { raw: JSON.stringify(text.trim()) }
-      : { error: 'Write bytes as \\x and pairs of hexadecimal digits, such as \\x00ff.' }
+      : { error: texts.writeBytesAsXAnd }
     case 'uuid':
     case 'date':
     case 'time':
     case 'timestamp': return text.trim() === ''
-      ? { error: 'Write a value, or set it to null.' }
+      ? { error: texts.writeAValueOrSet }
       : { raw: JSON.stringify(text.trim()) }
     default: return { raw: JSON.stringify(text) }
   }
@@ -47,7 +48,7 @@ function encodeJSON(text: string): Encoded {
     JSON.parse(text)
     return { raw: text.trim() }
   } catch (error) {
-    return { error: `This is not JSON yet: ${error instanceof Error ? error.message : String(error)}.` }
+    return { error: texts.thisIsNotJSONYet(error instanceof Error ? error.message : String(error)) }
   }
 }
 
@@ -55,7 +56,7 @@ function encodeArray(text: string): Encoded {
   const trimmed = text.trim()
   if (trimmed.startsWith('{')) return { raw: JSON.stringify(trimmed) } // PostgreSQL's own form
   const encoded = encodeJSON(trimmed)
-  if ('raw' in encoded && !trimmed.startsWith('[')) return { error: 'Write an array, such as ["a", "b"] or {a,b}.' }
+  if ('raw' in encoded && !trimmed.startsWith('[')) return { error: texts.writeAnArraySuchAs }
 
   return encoded
 }
@@ -64,7 +65,7 @@ function encodeArray(text: string): Encoded {
 function encodeNumber(text: string): Encoded {
   return /^[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?infinity$|^nan$/i.test(text)
     ? { raw: JSON.stringify(text) }
-    : { error: 'Write a number with a point before decimals, such as 1234.5.' }
+    : { error: texts.writeANumberWithA }
 }
 
 /** Reports whether an update can compare the former value, to notice another person's change. */

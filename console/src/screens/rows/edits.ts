@@ -1,6 +1,7 @@
 /** Inline edits: shown at once, taken back if the server refuses, never lost. */
 
 import { useState } from 'react'
+import { texts } from '#texts/rows'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 import { encode, type Draft } from './edit'
@@ -44,8 +45,8 @@ export function useEdits(target: Target, view: View, onFailure: (index: number, 
     try {
       const saved = await updateRow(target, row, { [column.name]: raw })
       replaceCached(view, target.relation, row, { ...row, ...saved })
-      toast(`${column.name} is now ${shown(saved[column.name], column.kind).text.slice(0, 60)}`, 'success', {
-        text: 'Undo', run: () => void undo(target, view, saved, row, column),
+      toast(texts.nameIsNowText(column.name, shown(saved[column.name], column.kind).text.slice(0, 60)), 'success', {
+        text: texts.undo, run: () => void undo(target, view, saved, row, column),
       })
       return true
     } catch (error) {
@@ -55,7 +56,7 @@ export function useEdits(target: Target, view: View, onFailure: (index: number, 
       const failed = { draft, message }
       setUnsaved((former) => new Map(former).set(id, failed))
       if (!onFailure(index, column, failed)) {
-        toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => void onFailure(index, column, failed) })
+        toast(texts.nameWasNotSavedMessage(column.name, message), 'danger', { text: texts.edit, run: () => void onFailure(index, column, failed) })
       }
       return false
     } finally {
@@ -89,9 +90,9 @@ async function undo(target: Target, view: View, saved: Row, former: Row, column:
   try {
     const row = await updateRow(target, saved, { [column.name]: former[column.name] ?? 'null' })
     replaceCached(view, target.relation, saved, row)
-    toast(`${column.name} is again ${shown(row[column.name], column.kind).text.slice(0, 60)}`)
+    toast(texts.nameIsAgainText(column.name, shown(row[column.name], column.kind).text.slice(0, 60)))
   } catch (error) {
-    toast(`The change stays: ${error instanceof Error ? error.message : String(error)}`, 'danger')
+    toast(texts.theChangeStaysError(error instanceof Error ? error.message : String(error)), 'danger')
   }
 }
 

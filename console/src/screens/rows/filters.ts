@@ -1,5 +1,6 @@
 /** Filters and sorting: as the URL has them and as the rows API takes them. */
 
+import { texts } from '#texts/rows'
 import type { Column } from './types'
 
 export interface Filter {
@@ -14,20 +15,20 @@ export interface Sort {
 }
 
 export const operators = {
-  eq: 'is equal to',
-  neq: 'is not equal to',
-  gt: 'is greater than',
-  gte: 'is at least',
-  lt: 'is less than',
-  lte: 'is at most',
+  eq: texts.isEqualTo,
+  neq: texts.isNotEqualTo,
+  gt: texts.isGreaterThan,
+  gte: texts.isAtLeast,
+  lt: texts.isLessThan,
+  lte: texts.isAtMost,
   ilike: 'contains',
-  'not.ilike': 'does not contain',
-  like: 'matches the pattern',
-  match: 'matches the expression',
-  in: 'is one of',
-  null: 'is null',
-  notnull: 'is not null',
-  cs: 'has all of',
+  'not.ilike': texts.doesNotContain,
+  like: texts.matchesThePattern,
+  match: texts.matchesTheExpression,
+  in: texts.isOneOf,
+  null: texts.isNull,
+  notnull: texts.isNotNull,
+  cs: texts.hasAllOf,
 } as const
 
 export type Operator = keyof typeof operators

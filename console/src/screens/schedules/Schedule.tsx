@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/schedules'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Code, Copyable, Time } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -31,7 +32,7 @@ export function Schedule() {
   })
 
   return (
-    <Page title={schedule} actions={<ButtonLink to={`/projects/${project}/schedules` as string}>All schedules</ButtonLink>}>
+    <Page title={schedule} actions={<ButtonLink to={`/projects/${project}/schedules` as string}>{texts.allSchedules}</ButtonLink>}>
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
@@ -61,46 +62,46 @@ function Overview({ project, schedule: s, details }: { project: string; schedule
   }
 
   const run = () => attempt(() => read(api.POST('/projects/{projectUUID}/schedules/{scheduleName}/run', { params: { path } })),
-    'It runs now, or as soon as the run before has ended.')
+    texts.itRunsNowOrAs)
   const switchOver = () => attempt(() => read(api.PUT('/projects/{projectUUID}/schedules/{scheduleName}', {
     params: { path }, body: { active: !s.active },
-  })), s.active ? 'The schedule is paused.' : 'The schedule is active.')
+  })), s.active ? texts.theScheduleIsPaused : texts.theScheduleIsActive)
 
   return (
-    <Card title="Schedule" actions={
+    <Card title={texts.schedule} actions={
       <Row>
-        <Button needs="runSchedule" look="primary" onClick={() => void run()}>Run now</Button>
-        <Button needs="updateSchedule" onClick={() => setAct('edit')}>Edit</Button>
-        <Button needs="updateSchedule" onClick={() => void switchOver()}>{s.active ? 'Pause' : 'Resume'}</Button>
-        <Button needs="deleteSchedule" look="danger" onClick={() => setAct('delete')}>Delete</Button>
+        <Button needs="runSchedule" look="primary" onClick={() => void run()}>{texts.runNow}</Button>
+        <Button needs="updateSchedule" onClick={() => setAct('edit')}>{texts.edit}</Button>
+        <Button needs="updateSchedule" onClick={() => void switchOver()}>{s.active ? texts.pause : texts.resume}</Button>
+        <Button needs="deleteSchedule" look="danger" onClick={() => setAct('delete')}>{texts.delete}</Button>
       </Row>
     }>
       <Details entries={[
-        ['State', s.active ? <Badge tone="success">active</Badge> : <Badge tone="warning">paused</Badge>],
-        ['When', <>{inWords(s.cron)}, {s.timezone} (<code>{s.cron}</code>)</>],
-        ['Next runs', !s.active || details.nextRuns.length === 0 ? 'none' : (
+        [texts.state, s.active ? <Badge tone="success">{texts.active2}</Badge> : <Badge tone="warning">{texts.paused}</Badge>],
+        [texts.when, <>{inWords(s.cron)}, {s.timezone} (<code>{s.cron}</code>)</>],
+        [texts.nextRuns, !s.active || details.nextRuns.length === 0 ? 'none' : (
           <>{details.nextRuns.map((at) => <div key={at}>{localTime(at)}, <Time at={at} /></div>)}</>
         )],
-        ['Endpoint', s.endpoint ?? undefined],
-        ['Signing secret', details.secret === null ? undefined : <Copyable value={details.secret} label="the signing secret" secret />],
-        ['Overlap', s.overlap === 'skip' ? 'skips a run while the one before is in progress' : 'runs once after the run in progress'],
-        ['Time limit', `${s.timeoutSeconds} s`],
+        [texts.endpoint, s.endpoint ?? undefined],
+        [texts.signingSecret, details.secret === null ? undefined : <Copyable value={details.secret} label={texts.theSigningSecret} secret />],
+        [texts.overlap, s.overlap === 'skip' ? texts.skipsARunWhileThe : texts.runsOnceAfterTheRun],
+        [texts.timeLimit, `${s.timeoutSeconds} s`],
       ]} />
-      {s.endpoint === null && <Code label="the SQL" text={s.command} />}
+      {s.endpoint === null && <Code label={texts.theSQL} text={s.command} />}
       {act === 'edit' && (
         <ScheduleForm project={project} former={s} onClose={close} onSaved={(saved) => {
-          toast('The schedule is changed.')
+          toast(texts.theScheduleIsChanged)
           void navigate({ to: `/projects/${project}/schedules/${encodeURIComponent(keyOf(saved))}` })
         }} />
       )}
       {act === 'delete' && (
-        <Confirm title="Delete schedule" open action="Delete schedule" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.deleteSchedule} open action={texts.deleteSchedule} onClose={close} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/schedules/{scheduleName}', { params: { path } }))
-          toast(`${keyOf(s)} is deleted.`)
+          toast(texts.sIsDeleted(keyOf(s)))
           await navigate({ to: `/projects/${project}/schedules` })
           await queries.invalidateQueries({ queryKey: ['schedules', project] })
         }}>
-          <b>{keyOf(s)}</b> and the history of its runs are lost. A run in progress goes on.
+          {texts.andTheHistoryOfIts(<b>{keyOf(s)}</b>)}
         </Confirm>
       )}
     </Card>
@@ -121,23 +122,23 @@ function Runs({ project, schedule }: { project: string; schedule: string }) {
   })
 
   return (
-    <Card title="Runs" lead="The last 1,000, for a week.">
+    <Card title={texts.runs} lead={texts.theLastOneThe000For}>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((p) => p.content)
-          if (rows.length === 0) return <Empty title="No run yet">Run it now, or wait for its time.</Empty>
+          if (rows.length === 0) return <Empty title={texts.noRunYet}>{texts.runItNowOrWait}</Empty>
 
           return (
             <>
-              <Table label="Runs" rows={rows} keyOf={(r) => String(r.id)} columns={[
-                { title: 'Result', cell: (r) => <><RunStatus status={r.status} />{r.occurrences > 1 && ` ${r.occurrences} times`}</> },
-                { title: 'Output', cell: (r) => r.message },
-                { title: 'Due', cell: (r) => r.scheduledAt === null ? 'on request' : <Time at={r.scheduledAt} />, narrow: true },
-                { title: 'Began', cell: (r) => <Time at={r.startedAt} /> },
-                { title: 'Duration', cell: (r) => duration(r.durationMs), align: 'right', narrow: true },
+              <Table label={texts.runs} rows={rows} keyOf={(r) => String(r.id)} columns={[
+                { title: texts.result, cell: (r) => <><RunStatus status={r.status} />{r.occurrences > 1 && texts.occurrencesTimes(r.occurrences)}</> },
+                { title: texts.output, cell: (r) => r.message },
+                { title: texts.due, cell: (r) => r.scheduledAt === null ? 'on request' : <Time at={r.scheduledAt} />, narrow: true },
+                { title: texts.began, cell: (r) => <Time at={r.startedAt} /> },
+                { title: texts.duration, cell: (r) => duration(r.durationMs), align: 'right', narrow: true },
               ]} />
               {query.hasNextPage && (
-                <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load older runs</Button></Row>
+                <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>{texts.loadOlderRuns}</Button></Row>
               )}
             </>
           )

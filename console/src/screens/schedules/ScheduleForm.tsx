@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/schedules'
 import { api, read, type Schemas } from '../../api/client'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextArea, TextField } from '../../components/Field'
@@ -48,40 +49,40 @@ export function ScheduleForm({ project, former, onClose, onSaved }: {
   }
 
   return (
-    <FormDialog title={former === undefined ? 'New schedule' : 'Edit schedule'} open wide onClose={onClose} onSubmit={save}
-      action={former === undefined ? 'Create schedule' : 'Save changes'}>
-      <TextField label="Name" required={former?.name !== null} maxLength={255} autoFocus value={name} placeholder="nightly"
+    <FormDialog title={former === undefined ? texts.newSchedule : texts.editSchedule} open wide onClose={onClose} onSubmit={save}
+      action={former === undefined ? texts.createSchedule : texts.saveChanges}>
+      <TextField label={texts.name} required={former?.name !== null} maxLength={255} autoFocus value={name} placeholder={texts.nightly}
         onChange={(e) => setName(e.target.value)} />
-      <TextField label="When" required maxLength={255} value={cron} list="cron-examples" autoComplete="off" spellCheck={false}
-        hint={spoken === cron ? 'Minute, hour, day of the month, month, day of the week; or a word such as @daily; or 30 seconds.' : `In words: ${spoken}.`}
+      <TextField label={texts.when} required maxLength={255} value={cron} list="cron-examples" autoComplete="off" spellCheck={false}
+        hint={spoken === cron ? texts.minuteHourDayOfThe : texts.inWordsSpoken(spoken)}
         onChange={(e) => setCron(e.target.value)} />
       <datalist id="cron-examples">
         {Object.entries(examples).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
       </datalist>
-      <TextField label="Time zone" required maxLength={100} value={timezone} list="time-zones" autoComplete="off"
+      <TextField label={texts.timeZone} required maxLength={100} value={timezone} list="time-zones" autoComplete="off"
         onChange={(e) => setTimezone(e.target.value)} />
       <datalist id="time-zones">
         {Intl.supportedValuesOf('timeZone').map((zone) => <option key={zone}>{zone}</option>)}
       </datalist>
-      <SelectField label="What" value={kind} onChange={(e) => setKind(e.target.value === 'endpoint' ? 'endpoint' : 'sql')}>
-        <option value="sql">Run SQL as the project’s owner</option>
-        <option value="endpoint">Call an endpoint of yours</option>
+      <SelectField label={texts.what} value={kind} onChange={(e) => setKind(e.target.value === 'endpoint' ? 'endpoint' : 'sql')}>
+        <option value="sql">{texts.runSQLAsTheProjects}</option>
+        <option value="endpoint">{texts.callAnEndpointOfYours}</option>
       </SelectField>
       {kind === 'sql' ? (
-        <TextArea label="SQL" required rows={5} maxLength={65_536} spellCheck={false} value={command}
-          placeholder="delete from carts where updated_at < now() - interval '30 days'" onChange={(e) => setCommand(e.target.value)} />
+        <TextArea label={texts.sql} required rows={5} maxLength={65_536} spellCheck={false} value={command}
+          placeholder={texts.deleteFromCartsWhereUpdated} onChange={(e) => setCommand(e.target.value)} />
       ) : (
-        <TextField label="Endpoint" type="url" required maxLength={500} value={endpoint} placeholder="https://example.com/nightly"
-          hint="It gets a POST that is signed by Standard Webhooks, and has 10 seconds." onChange={(e) => setEndpoint(e.target.value)} />
+        <TextField label={texts.endpoint} type="url" required maxLength={500} value={endpoint} placeholder={texts.httpsExampleComNightly}
+          hint={texts.itGetsAPOSTThat} onChange={(e) => setEndpoint(e.target.value)} />
       )}
-      <SelectField label="If the run before is still in progress" value={overlap}
+      <SelectField label={texts.ifTheRunBeforeIs} value={overlap}
         onChange={(e) => setOverlap(e.target.value === 'queue' ? 'queue' : 'skip')}>
-        <option value="skip">Skip this one</option>
-        <option value="queue">Run once afterwards</option>
+        <option value="skip">{texts.skipThisOne}</option>
+        <option value="queue">{texts.runOnceAfterwards}</option>
       </SelectField>
-      <TextField label="Time limit in seconds" type="number" min={1} max={600} step={1} required value={timeout}
+      <TextField label={texts.timeLimitInSeconds} type="number" min={1} max={600} step={1} required value={timeout}
         onChange={(e) => setTimeout(e.target.value)} />
-      <CheckField label="Active" checked={active} hint="Otherwise it runs on request only." onChange={(e) => setActive(e.target.checked)} />
+      <CheckField label={texts.active} checked={active} hint={texts.otherwiseItRunsOnRequest} onChange={(e) => setActive(e.target.checked)} />
     </FormDialog>
   )
 }

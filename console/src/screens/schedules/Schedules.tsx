@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/schedules'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -29,21 +30,21 @@ export function Schedules() {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'name' } },
     })),
   })
-  const create = <Button needs="createSchedule" look="primary" onClick={() => setCreates(true)}>Create schedule</Button>
+  const create = <Button needs="createSchedule" look="primary" onClick={() => setCreates(true)}>{texts.createSchedule}</Button>
   const address = (s: Schedule) => `/projects/${project}/schedules/${encodeURIComponent(keyOf(s))}`
 
   return (
-    <Page title="Schedules" lead="SQL, or a call of your endpoint, by the clock." actions={create}>
+    <Page title={texts.schedules} lead={texts.sqlOrACallOf} actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No schedule yet" action={create}>Clean up at night, or send a report each Monday. cron.schedule in SQL does the same.</Empty>
+          <Empty title={texts.noScheduleYet} action={create}>{texts.cleanUpAtNightOr}</Empty>
         ) : (
           <>
-            <Table label="Schedules" rows={content} keyOf={(s) => String(s.id)} onOpen={(s) => void navigate({ to: address(s) })} columns={[
-              { title: 'Name', cell: (s) => <Link to={address(s) as string}>{keyOf(s)}</Link> },
-              { title: 'When', cell: (s) => <>{inWords(s.cron)} <span>({s.timezone})</span></> },
-              { title: 'Next run', cell: (s) => s.active ? <Time at={s.nextRunAt} /> : <Badge tone="warning">paused</Badge>, narrow: true },
-              { title: 'Last run', cell: (s) => s.lastStatus === null ? 'none' : <><RunStatus status={s.lastStatus} /> <Time at={s.lastRunAt} /></> },
+            <Table label={texts.schedules} rows={content} keyOf={(s) => String(s.id)} onOpen={(s) => void navigate({ to: address(s) })} columns={[
+              { title: texts.name, cell: (s) => <Link to={address(s) as string}>{keyOf(s)}</Link> },
+              { title: texts.when, cell: (s) => <>{inWords(s.cron)} <span>({s.timezone})</span></> },
+              { title: texts.nextRun, cell: (s) => s.active ? <Time at={s.nextRunAt} /> : <Badge tone="warning">{texts.paused}</Badge>, narrow: true },
+              { title: texts.lastRun, cell: (s) => s.lastStatus === null ? 'none' : <><RunStatus status={s.lastStatus} /> <Time at={s.lastRunAt} /></> },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={(n) => setPage(String(n))} />
           </>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read, type Schemas } from '../../api/client'
 import { Loaded } from '../../components/States'
 import { Tabs } from '../../components/Tabs'
@@ -34,7 +35,7 @@ export function AuthSettings({ project }: { project: string }) {
 
   return (
     <>
-      <Tabs label="Subjects" tabs={subjects.map(({ id, text }) => ({
+      <Tabs label={texts.subjects} tabs={subjects.map(({ id, text }) => ({
         text, active: id === subject, to: '.', search: { tab: 'auth', ...(id !== 'sign-in' && { subject: id }) } as never,
       }))} />
       <Loaded query={query}>
@@ -57,37 +58,37 @@ function Subject({ subject, settings, update }: SubjectProps & { subject: string
 
   switch (subject) {
     case 'addresses':
-      return form('Addresses', addressSpecs)
+      return form(texts.addresses, addressSpecs)
     case 'sessions':
-      return form('Sessions', sessionSpecs)
+      return form(texts.sessions, sessionSpecs)
     case 'providers':
       return <Providers settings={settings} update={update} />
     case 'mail':
       return (
         <>
-          {object('Mail server', 'smtp', smtpSpecs, settings.smtp)}
+          {object(texts.mailServer, 'smtp', smtpSpecs, settings.smtp)}
           <MailTexts settings={settings} update={update} />
-          {form('Mail limits', mailLimitSpecs)}
+          {form(texts.mailLimits, mailLimitSpecs)}
         </>
       )
     case 'phone':
       return <Phone settings={settings} update={update} />
     case 'passkeys':
-      return object('Passkeys', 'webauthn', webauthnSpecs, settings.webauthn)
+      return object(texts.passkeys, 'webauthn', webauthnSpecs, settings.webauthn)
     case 'limits':
       return (
         <>
-          {object('Captcha', 'captcha', captchaSpecs, settings.captcha)}
-          {form('Limits', limitSpecs)}
+          {object(texts.captcha, 'captcha', captchaSpecs, settings.captcha)}
+          {form(texts.limits, limitSpecs)}
         </>
       )
     case 'hooks':
-      return object('Hooks', 'hooks', hookSpecs, settings.hooks,
-        'Functions in SQL, edge functions, or your own URLs, that take part in sign-up and sign-in. Requests to a URL are signed by its secret.')
+      return object(texts.hooks, 'hooks', hookSpecs, settings.hooks,
+        texts.whatTakesPartInSignUp)
     case 'oauth':
-      return object('OAuth server', 'oauth_server', oauthSpecs, settings.oauthServer)
+      return object(texts.oAuthServer, 'oauth_server', oauthSpecs, settings.oauthServer)
     default:
-      return form('Sign-up and sign-in', signInSpecs)
+      return form(texts.signUpAndSignIn, signInSpecs)
   }
 }
 
@@ -96,7 +97,7 @@ function Phone({ settings, update }: SubjectProps) {
   const secrets = settings.secretNames.map((name) => `secrets.${name}`)
 
   return (
-    <SettingsForm needs="updateAuthSettings" title="Phone numbers and text messages" specs={smsSpecs} secrets={secrets}
+    <SettingsForm needs="updateAuthSettings" title={texts.phoneNumbersAndTextMessages} specs={smsSpecs} secrets={secrets}
       values={{ ...settings.sms, sender: settings.sms.sender ?? 'mailbox', test_numbers: lines }}
       save={(changed) => update(objectBody('sms', settings.sms, {
         ...changed,

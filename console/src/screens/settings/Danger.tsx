@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
 import { Confirm } from '../../components/Dialog'
@@ -50,23 +51,22 @@ function PauseCard({ project }: { project: Project }) {
 
   if (project.status === 'paused') {
     return (
-      <Card title="Resume project" lead="The project is paused. Applications work again as soon as it is resumed."
-        actions={<Button needs="resumeProject" look="primary" busy={busy} onClick={() => void resume()}>Resume project</Button>}>
+      <Card title={texts.resumeProject} lead={texts.theProjectIsPausedApplications}
+        actions={<Button needs="resumeProject" look="primary" busy={busy} onClick={() => void resume()}>{texts.resumeProject}</Button>}>
         {null}
       </Card>
     )
   }
 
   return (
-    <Card title="Pause project" lead="Stops all access to the project. Nothing is lost, and you can resume it at any time."
-      actions={<Button needs="pauseProject" look="danger" onClick={() => setAsks(true)}>Pause project</Button>}>
+    <Card title={texts.pauseProject} lead={texts.stopsAllAccessToThe}
+      actions={<Button needs="pauseProject" look="danger" onClick={() => setAsks(true)}>{texts.pauseProject}</Button>}>
       {asks && (
-        <Confirm title="Pause project" open action="Pause project" onClose={() => setAsks(false)} onSubmit={async () => {
+        <Confirm title={texts.pauseProject} open action={texts.pauseProject} onClose={() => setAsks(false)} onSubmit={async () => {
           await read(api.POST('/projects/{projectUUID}/pause', { params }))
           await queries.invalidateQueries()
         }}>
-          Applications, users and database clients of <b>{project.name}</b> are refused until you resume it. Work in
-          progress is canceled. The data and files are kept.
+          {texts.applicationsUsersAndDatabaseClients(<b>{project.name}</b>)}
         </Confirm>
       )}
     </Card>
@@ -93,25 +93,24 @@ function DeleteCard({ project }: { project: Project }) {
       params: { ...params, query: purge ? { purge: 'true' } : {} },
     }))
     await queries.invalidateQueries({ queryKey: ['projects'] })
-    toast(purge ? `${project.name} is gone.` : `${project.name} is deleted.`, 'success',
-      purge ? undefined : { text: 'Restore', run: () => void restore() })
+    toast(purge ? texts.nameIsGone(project.name) : texts.nameIsDeleted(project.name), 'success',
+      purge ? undefined : { text: texts.restore, run: () => void restore() })
     await navigate({ to: '/' })
   }
 
   return (
-    <Card title="Delete project"
-      lead="Its database, files, forms, users, keys and backups. Owners can restore it for a week, unless the instance has another time."
-      actions={<Button needs="deleteProject" look="danger" onClick={() => setAsks(true)}>Delete project</Button>}>
+    <Card title={texts.deleteProject}
+      lead={texts.itsDatabaseFilesFormsUsers}
+      actions={<Button needs="deleteProject" look="danger" onClick={() => setAsks(true)}>{texts.deleteProject}</Button>}>
       {asks && (
-        <Confirm title="Delete project" open name={project.name} action={purge ? 'Purge project' : 'Delete project'}
+        <Confirm title={texts.deleteProject} open name={project.name} action={purge ? texts.purgeProject : texts.deleteProject}
           onClose={() => setAsks(false)} onSubmit={remove}>
           <Stack>
             <p>
-              The database of <b>{project.name}</b>, its files, forms, users, keys and backups become inaccessible at once.{' '}
-              {purge ? 'Nothing of it can be brought back.' : 'Owners can restore it for a week, unless the instance has another time. Then it is purged.'}
+              {texts.theDatabaseOfItsFiles(<b>{project.name}</b>, purge ? texts.nothingOfItCanBe : texts.ownersCanRestoreItFor)}
             </p>
-            <CheckField label="Purge it now" checked={purge} onChange={(e) => setPurge(e.target.checked)}
-              hint="Deletes everything at once, with the backups. This cannot be undone." />
+            <CheckField label={texts.purgeItNow} checked={purge} onChange={(e) => setPurge(e.target.checked)}
+              hint={texts.deletesEverythingAtOnceWith} />
           </Stack>
         </Confirm>
       )}

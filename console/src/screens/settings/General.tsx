@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read } from '../../api/client'
 import { Copyable } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -12,10 +13,10 @@ import { SettingsForm } from '../../components/SettingsForm'
 import { requestNames, type Spec } from '../../components/specs'
 
 const specs: Spec[] = [
-  { name: 'name', label: 'Name', kind: 'text' },
-  { name: 'description', label: 'Description', kind: 'text' },
-  { name: 'backup_before_destructive', label: 'Back up before destructive acts', kind: 'check',
-    hint: 'Deleting tables and other destructive operations make a backup first. The project cannot be purged meanwhile.' },
+  { name: 'name', label: texts.name, kind: 'text' },
+  { name: 'description', label: texts.description, kind: 'text' },
+  { name: 'backup_before_destructive', label: texts.backUpBeforeDestructiveActs, kind: 'check',
+    hint: texts.deletingTablesAndOtherDestructive },
 ]
 
 /** Name, description, and who may use new tables. */
@@ -29,16 +30,16 @@ export function General({ project }: { project: string }) {
     <>
       <Loaded query={query}>
         {({ content }) => (
-          <SettingsForm title="Project" needs="updateProject" specs={specs} values={requestNames(content)} save={async (body) => {
+          <SettingsForm title={texts.project} needs="updateProject" specs={specs} values={requestNames(content)} save={async (body) => {
             await read(api.PUT('/projects/{projectUUID}', { params: { path: { projectUUID: project } }, body }))
             await queries.invalidateQueries({ queryKey: ['project', project] })
             await queries.invalidateQueries({ queryKey: ['projects'] })
           }} />
         )}
       </Loaded>
-      <Card title="Addresses">
-        <div>Project UUID <Copyable value={project} label="the project UUID" /></div>
-        <div>Address for client libraries <Copyable value={`${location.origin}/projects/${project}`} label="the address" /></div>
+      <Card title={texts.addresses}>
+        <div>{texts.projectUUIDCopyable(<Copyable value={project} label={texts.theProjectUUID} />)}</div>
+        <div>{texts.addressForClientLibrariesCopyable(<Copyable value={`${location.origin}/projects/${project}`} label={texts.theAddress} />)}</div>
       </Card>
       <DefaultPrivileges project={project} />
     </>
@@ -46,9 +47,9 @@ export function General({ project }: { project: string }) {
 }
 
 const modes = {
-  closed: 'Closed: only service_role may use new tables and functions.',
-  supabase: 'As in Supabase: anon and authenticated may use new tables of schema public as far as policies allow, and new functions.',
-  custom: 'Custom: SQL has set something else.',
+  closed: texts.closedOnlyServiceRoleMay,
+  supabase: texts.asInSupabaseAnonAnd,
+  custom: texts.customSQLHasSetSomething,
 }
 
 function DefaultPrivileges({ project }: { project: string }) {
@@ -61,8 +62,8 @@ function DefaultPrivileges({ project }: { project: string }) {
   })
 
   return (
-    <Card title="Default privileges" lead="Who may use new tables and functions through the API."
-      actions={<Button needs="updateDefaultPrivileges" onClick={() => setChanges(true)}>Change privileges</Button>}>
+    <Card title={texts.defaultPrivileges} lead={texts.whoMayUseNewTables}
+      actions={<Button needs="updateDefaultPrivileges" onClick={() => setChanges(true)}>{texts.changePrivileges}</Button>}>
       <Loaded query={query} rows={2}>
         {({ content: { mode, closedTables } }) => (
           <>
@@ -70,8 +71,7 @@ function DefaultPrivileges({ project }: { project: string }) {
             {closedTables.length > 0 && (
               <details>
                 <summary>
-                  {closedTables.length === 1 ? '1 table gives' : `${closedTables.length.toLocaleString()} tables give`} anon
-                  and authenticated no privileges
+                  {texts.anonAndAuthenticatedNoPrivileges(closedTables.length === 1 ? texts.oneTableGives : texts.countTablesGive(closedTables.length.toLocaleString()))}
                 </summary>
                 <Row>{closedTables.map((t) => <code key={t}>{t}</code>)}</Row>
               </details>
@@ -96,21 +96,21 @@ function ChangePrivileges({ project, current, onClose }: {
   const [existing, setExisting] = useState(false)
 
   return (
-    <FormDialog title="Default privileges" open onClose={onClose} action="Change privileges" onSubmit={async () => {
+    <FormDialog title={texts.defaultPrivileges} open onClose={onClose} action={texts.changePrivileges} onSubmit={async () => {
       await read(api.PUT('/projects/{projectUUID}/default-privileges', {
         params: { path: { projectUUID: project } },
         body: { mode, ...(mode === 'supabase' && { existing }) },
       }))
       await queries.invalidateQueries({ queryKey: ['default privileges', project] })
     }}>
-      <SelectField label="New tables and functions" value={mode} hint={modes[mode]}
+      <SelectField label={texts.newTablesAndFunctions} value={mode} hint={modes[mode]}
         onChange={(e) => setMode(e.target.value === 'supabase' ? 'supabase' : 'closed')}>
-        <option value="closed">Closed</option>
-        <option value="supabase">As in Supabase</option>
+        <option value="closed">{texts.closed}</option>
+        <option value="supabase">{texts.asInSupabase}</option>
       </SelectField>
       {mode === 'supabase' && (
-        <CheckField label="Also for what exists already" checked={existing} onChange={(e) => setExisting(e.target.checked)}
-          hint="Also where the privileges were revoked. Tables without row level security are left out." />
+        <CheckField label={texts.alsoForWhatExistsAlready} checked={existing} onChange={(e) => setExisting(e.target.checked)}
+          hint={texts.alsoWhereThePrivilegesWere} />
       )}
     </FormDialog>
   )

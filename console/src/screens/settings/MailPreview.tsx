@@ -1,5 +1,6 @@
 import { useDeferredValue, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
 import { useProject } from '../../components/Filters'
@@ -32,7 +33,7 @@ export function MailPreview({ draft }: { draft: Draft }) {
     setFailure(null)
     try {
       const { content } = await read(api.POST('/projects/{projectUUID}/test-mails', { params, body: draft }))
-      toast(`Sent to ${content.recipient}. Without a mail server it is under Mails.`)
+      toast(texts.sentToWithoutAMail(content.recipient))
     } catch (error) {
       setFailure(error)
     } finally {
@@ -42,18 +43,18 @@ export function MailPreview({ draft }: { draft: Draft }) {
 
   return (
     <Stack>
-      <h3>Preview with example values</h3>
+      <h3>{texts.previewWithExampleValues}</h3>
       <Row>
-        <Button look={plain ? 'quiet' : 'plain'} aria-pressed={!plain} onClick={() => setPlain(false)}>Mail</Button>
-        <Button look={plain ? 'plain' : 'quiet'} aria-pressed={plain} onClick={() => setPlain(true)}>Plain text</Button>
-        <Button needs="sendTestMail" busy={sending} onClick={() => void send()}>Send test mail to me</Button>
+        <Button look={plain ? 'quiet' : 'plain'} aria-pressed={!plain} onClick={() => setPlain(false)}>{texts.mail}</Button>
+        <Button look={plain ? 'plain' : 'quiet'} aria-pressed={plain} onClick={() => setPlain(true)}>{texts.plainText}</Button>
+        <Button needs="sendTestMail" busy={sending} onClick={() => void send()}>{texts.sendTestMailToMe}</Button>
       </Row>
       {query.error !== null && <FailureNote error={query.error} />}
       {failure !== null && <FailureNote error={failure} />}
       {mail !== undefined && (
         <>
           <p className={css.subject}>{mail.subject}</p>
-          {plain ? <pre className={css.text} tabIndex={0} aria-label="Plain text of the mail">{mail.text}</pre>
+          {plain ? <pre className={css.text} tabIndex={0} aria-label={texts.plainTextOfTheMail}>{mail.text}</pre>
             : <MailFrame html={mail.html} />}
         </>
       )}

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/settings'
 import type { Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -25,28 +26,28 @@ export function MailTexts({ settings, update }: SubjectProps) {
   const rows = [...new Set<string>([...mailKinds, ...own])].sort()
 
   return (
-    <Card title="Mail texts" lead="A kind with a language, such as recovery.de, is for users whose metadata have the language."
-      actions={<Button onClick={() => setEdited({ kind: 'confirmation', isNew: true })}>Add language</Button>}>
-      <Table label="Mail texts" rows={rows} keyOf={(kind) => kind} columns={[
-        { title: 'Kind', cell: (kind) => kind },
-        { title: 'Text', cell: (kind) => own.includes(kind) ? <Badge tone="success">own</Badge> : <Badge>default</Badge> },
-        { title: 'Subject', cell: (kind) => settings.mails[kind]?.subject, narrow: true },
+    <Card title={texts.mailTexts} lead={texts.aKindWithALanguage}
+      actions={<Button onClick={() => setEdited({ kind: 'confirmation', isNew: true })}>{texts.addLanguage}</Button>}>
+      <Table label={texts.mailTexts} rows={rows} keyOf={(kind) => kind} columns={[
+        { title: texts.kind, cell: (kind) => kind },
+        { title: texts.text, cell: (kind) => own.includes(kind) ? <Badge tone="success">{texts.own}</Badge> : <Badge>{texts.default}</Badge> },
+        { title: texts.subject, cell: (kind) => settings.mails[kind]?.subject, narrow: true },
         { title: '', align: 'right', cell: (kind) => (
           <>
-            <Button aria-label={`Edit ${kind}`} onClick={() => setEdited({ kind, isNew: false })}>Edit</Button>{' '}
+            <Button aria-label={texts.editKind(kind)} onClick={() => setEdited({ kind, isNew: false })}>{texts.edit}</Button>{' '}
             {own.includes(kind) && (
-              <Button look="danger" aria-label={`Reset ${kind}`} onClick={() => setReset(kind)}>Reset</Button>
+              <Button look="danger" aria-label={texts.resetKind(kind)} onClick={() => setReset(kind)}>{texts.reset}</Button>
             )}
           </>
         ) },
       ]} />
       {edited && <MailForm edited={edited} settings={settings} update={update} onClose={() => setEdited(undefined)} />}
       {reset !== undefined && (
-        <Confirm title="Reset mail text" open action="Reset text" onClose={() => setReset(undefined)} onSubmit={() => {
+        <Confirm title={texts.resetMailText} open action={texts.resetText} onClose={() => setReset(undefined)} onSubmit={() => {
           const { [reset]: _, ...others } = settings.mails
           return update({ mails: others })
         }}>
-          Your text of <b>{reset}</b> is lost. Mails of this kind have the default text again.
+          {texts.yourTextOfIsLost(<b>{reset}</b>)}
         </Confirm>
       )}
     </Card>
@@ -63,22 +64,22 @@ function MailForm({ edited, settings, update, onClose }: SubjectProps & { edited
   const name = edited.isNew ? `${kind}.${language}` : edited.kind
 
   return (
-    <FormDialog title={edited.isNew ? 'New language' : `Mail ${edited.kind}`} open wide onClose={onClose} action="Save text"
+    <FormDialog title={edited.isNew ? texts.newLanguage : texts.mailKind(edited.kind)} open wide onClose={onClose} action={texts.saveText}
       onSubmit={() => update({ mails: { ...settings.mails, [name]: withoutEmpty(mail) } })}>
       {edited.isNew && (
         <>
-          <SelectField label="Kind" value={kind} onChange={(e) => setKind(e.target.value)}>
+          <SelectField label={texts.kind} value={kind} onChange={(e) => setKind(e.target.value)}>
             {mailKinds.map((k) => <option key={k} value={k}>{k}</option>)}
           </SelectField>
-          <TextField label="Language" required value={language} hint="Such as de or pt-BR."
+          <TextField label={texts.language} required value={language} hint={texts.suchAsDeOrPt}
             onChange={(e) => setLanguage(e.target.value.trim())} />
         </>
       )}
-      <TextField label="Subject" maxLength={200} value={mail.subject ?? ''} placeholder="Default subject"
+      <TextField label={texts.subject} maxLength={200} value={mail.subject ?? ''} placeholder={texts.defaultSubject}
         onChange={(e) => setMail({ ...mail, subject: e.target.value })} />
-      <TextArea label="Text" rows={8} maxLength={20000} value={mail.text ?? ''} placeholder="Default text"
-        hint={`Variables: ${variables}`} onChange={(e) => setMail({ ...mail, text: e.target.value })} />
-      <TextArea label="HTML" rows={8} maxLength={20000} spellCheck={false} value={mail.html ?? ''} placeholder="Default HTML"
+      <TextArea label={texts.text} rows={8} maxLength={20000} value={mail.text ?? ''} placeholder={texts.defaultText}
+        hint={texts.variables(variables)} onChange={(e) => setMail({ ...mail, text: e.target.value })} />
+      <TextArea label={texts.html} rows={8} maxLength={20000} spellCheck={false} value={mail.html ?? ''} placeholder={texts.defaultHTML}
         onChange={(e) => setMail({ ...mail, html: e.target.value })} />
       <MailPreview draft={draftOf(name, mail)} />
     </FormDialog>

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/settings'
 import type { Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -25,29 +26,29 @@ export function Providers({ settings, update }: SubjectProps) {
   const rows = Object.entries(settings.providers).sort(([a], [b]) => a.localeCompare(b))
   const add = (
     <Button look="primary" onClick={() => setEdited({ name: '', isNew: true, provider: { enabled: true } })}>
-      Add provider
+      {texts.addProvider}
     </Button>
   )
 
   return (
-    <Card title="Identity providers" lead="Users sign in with their accounts at these providers." actions={add}>
+    <Card title={texts.identityProviders} lead={texts.usersSignInWithTheir} actions={add}>
       {rows.length === 0 ? (
-        <Empty title="No provider yet" action={add}>
-          Register an application at the provider, then enter its client ID and secret here.
+        <Empty title={texts.noProviderYet} action={add}>
+          {texts.registerAnApplicationAtThe}
         </Empty>
       ) : (
-        <Table label="Identity providers" rows={rows} keyOf={([name]) => name} columns={[
-          { title: 'Name', cell: ([name]) => name },
-          { title: 'Status', cell: ([, p]) => (
-            <Badge tone={p.enabled ? 'success' : 'neutral'}>{p.enabled ? 'on' : 'off'}</Badge>
+        <Table label={texts.identityProviders} rows={rows} keyOf={([name]) => name} columns={[
+          { title: texts.name, cell: ([name]) => name },
+          { title: texts.status, cell: ([, p]) => (
+            <Badge tone={p.enabled ? 'success' : 'neutral'}>{p.enabled ? texts.on : texts.off}</Badge>
           ) },
-          { title: 'Client ID', cell: ([, p]) => p.client_id, narrow: true },
-          { title: 'Secret', cell: ([name]) => settings.secretNames.includes(`providers.${name}`) ? 'set' : 'not set',
+          { title: texts.clientID, cell: ([, p]) => p.client_id, narrow: true },
+          { title: texts.secret, cell: ([name]) => settings.secretNames.includes(`providers.${name}`) ? 'set' : texts.notSet,
             narrow: true },
           { title: '', align: 'right', cell: ([name, provider]) => (
             <>
-              <Button aria-label={`Edit ${name}`} onClick={() => setEdited({ name, isNew: false, provider })}>Edit</Button>{' '}
-              <Button look="danger" aria-label={`Remove ${name}`} onClick={() => setRemoved(name)}>Remove</Button>
+              <Button aria-label={texts.editName(name)} onClick={() => setEdited({ name, isNew: false, provider })}>{texts.edit}</Button>{' '}
+              <Button look="danger" aria-label={texts.removeName(name)} onClick={() => setRemoved(name)}>{texts.remove}</Button>
             </>
           ) },
         ]} />
@@ -56,13 +57,12 @@ export function Providers({ settings, update }: SubjectProps) {
         <ProviderForm edited={edited} settings={settings} update={update} onClose={() => setEdited(undefined)} />
       )}
       {removed !== undefined && (
-        <Confirm title="Remove provider" open action="Remove provider" onClose={() => setRemoved(undefined)}
+        <Confirm title={texts.removeProvider} open action={texts.removeProvider} onClose={() => setRemoved(undefined)}
           onSubmit={() => {
             const { [removed]: _, ...others } = settings.providers
             return update({ providers: others, secrets: { [`providers.${removed}`]: '' } })
           }}>
-          Nobody signs in with <b>{removed}</b> any more. Its client ID and secret are forgotten. Users who have only this
-          way in need another one.
+          {texts.nobodySignsInWithAny(<b>{removed}</b>)}
         </Confirm>
       )}
     </Card>
@@ -80,36 +80,36 @@ function ProviderForm({ edited, settings, update, onClose }: SubjectProps & { ed
   const edit = (change: Provider) => setProvider({ ...provider, ...change })
 
   return (
-    <FormDialog title={edited.isNew ? 'New provider' : `Provider ${edited.name}`} open onClose={onClose}
-      action="Save provider" disabled={name === '' || name === other} onSubmit={() => update({
+    <FormDialog title={edited.isNew ? texts.newProvider : texts.providerName(edited.name)} open onClose={onClose}
+      action={texts.saveProvider} disabled={name === '' || name === other} onSubmit={() => update({
         providers: { ...settings.providers, [name]: provider },
         ...(secret !== '' && { secrets: { [`providers.${name}`]: secret } }),
       })}>
       {edited.isNew && (
-        <SelectField label="Provider" required value={name.startsWith(other) ? other : name}
+        <SelectField label={texts.provider} required value={name.startsWith(other) ? other : name}
           onChange={(e) => setName(e.target.value)}>
-          <option value="">Choose one</option>
+          <option value="">{texts.chooseOne}</option>
           {free.map((n) => <option key={n} value={n}>{n}</option>)}
-          <option value={other}>another one of OpenID Connect</option>
+          <option value={other}>{texts.anotherOneOfOpenIDConnect}</option>
         </SelectField>
       )}
       {edited.isNew && name.startsWith(other) && (
-        <TextField label="Name" required value={name.slice(other.length)} hint="Its name in the API is custom: and this."
+        <TextField label={texts.name} required value={name.slice(other.length)} hint={texts.itsNameInTheAPI}
           onChange={(e) => setName(other + e.target.value)} />
       )}
-      <CheckField label="On" checked={provider.enabled ?? false} onChange={(e) => edit({ enabled: e.target.checked })} />
-      <TextField label="Client ID" value={provider.client_id ?? ''} autoComplete="off"
-        hint="Id of the application at the provider, and audience of its ID tokens."
+      <CheckField label={texts.on2} checked={provider.enabled ?? false} onChange={(e) => edit({ enabled: e.target.checked })} />
+      <TextField label={texts.clientID} value={provider.client_id ?? ''} autoComplete="off"
+        hint={texts.idOfTheApplicationAt}
         onChange={(e) => edit({ client_id: e.target.value })} />
-      <TextField label="Client secret" type="password" autoComplete="off" value={secret}
-        placeholder={isSet ? 'Set. Type a new one to replace it' : 'Not set'} onChange={(e) => setSecret(e.target.value)} />
-      <TextField label="Address" type="url" value={provider.url ?? ''}
-        hint="Issuer of keycloak, azure and custom providers; address of an own GitHub or GitLab. Otherwise empty."
+      <TextField label={texts.clientSecret} type="password" autoComplete="off" value={secret}
+        placeholder={isSet ? texts.setTypeANewOne : texts.notSet2} onChange={(e) => setSecret(e.target.value)} />
+      <TextField label={texts.address} type="url" value={provider.url ?? ''}
+        hint={texts.issuerOfKeycloakAzureAnd}
         onChange={(e) => edit({ url: e.target.value })} />
-      <TextArea label="Other client IDs" rows={2} value={(provider.other_client_ids ?? []).join('\n')}
-        hint="More audiences, such as those of mobile apps, one a line."
+      <TextArea label={texts.otherClientIDs} rows={2} value={(provider.other_client_ids ?? []).join('\n')}
+        hint={texts.moreAudiencesSuchAsThose}
         onChange={(e) => edit({ other_client_ids: e.target.value === '' ? [] : e.target.value.split('\n') })} />
-      <CheckField label="Accept ID tokens without their nonce" checked={provider.skip_nonce ?? false}
+      <CheckField label={texts.acceptIDTokensWithoutTheir} checked={provider.skip_nonce ?? false}
         onChange={(e) => edit({ skip_nonce: e.target.checked })} />
     </FormDialog>
   )

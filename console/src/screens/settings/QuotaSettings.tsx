@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read } from '../../api/client'
 import { formatBytes } from '../../components/Bits'
 import { Loaded } from '../../components/States'
@@ -17,16 +18,16 @@ export function QuotaSettings({ project }: { project: string }) {
     <Loaded query={query}>
       {({ content: q }) => {
         const specs: Spec[] = [
-          { name: 'max_database_bytes', label: 'Database', kind: 'size',
-            hint: `${formatBytes(q.databaseBytes)} used, with indexes. Beyond the limit, operations that enlarge the database fail.` },
-          { name: 'max_bytes', label: 'Files in all', kind: 'size',
-            hint: `${formatBytes(q.bytes)} used. Beyond the limit, uploads fail.` },
-          { name: 'max_files', label: 'Number of files', kind: 'number', hint: `${q.files.toLocaleString()} used.` },
+          { name: 'max_database_bytes', label: texts.database, kind: 'size',
+            hint: texts.usedWithIndexesBeyondThe(formatBytes(q.databaseBytes)) },
+          { name: 'max_bytes', label: texts.filesInAll, kind: 'size',
+            hint: texts.usedBeyondTheLimitUploads(formatBytes(q.bytes)) },
+          { name: 'max_files', label: texts.numberOfFiles, kind: 'number', hint: texts.filesUsed(q.files.toLocaleString()) },
         ]
 
         return (
-          <SettingsForm title="Quota" specs={specs} values={requestNames(q)} needs="updateQuota"
-            lead="Sizes such as 500 MB or 10 GB. Existing files and rows stay, even beyond the limit."
+          <SettingsForm title={texts.quota} specs={specs} values={requestNames(q)} needs="updateQuota"
+            lead={texts.sizesSuchAsThe500MB}
             save={async (body) => {
               await read(api.PUT('/projects/{projectUUID}/quota', { params: { path: { projectUUID: project } }, body }))
               await queries.invalidateQueries({ queryKey: ['quota', project] })

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/settings'
 import { api, read } from '../../api/client'
 import { Loaded } from '../../components/States'
 import { queries } from '../../queries'
@@ -6,24 +7,24 @@ import { SettingsForm } from '../../components/SettingsForm'
 import { requestNames, type Spec } from '../../components/specs'
 
 const specs: Spec[] = [
-  { name: 'schemas', label: 'Exposed schemas', kind: 'list',
-    hint: 'One a line. The first is the schema of requests that name none. Exposing grants nothing: roles need USAGE on the schema and privileges on its contents.' },
-  { name: 'max_rows', label: 'Maximum rows of a response', kind: 'number', hint: 'Also of each embedded list. 0: no limit.' },
-  { name: 'aggregates', label: 'Allow aggregates in select', kind: 'check',
-    hint: 'An aggregate reads all rows that the filters find. Set timeouts too.' },
-  { name: 'plan', label: 'Allow requests for the plan of a statement', kind: 'check',
-    hint: 'A plan names hidden tables and policies.' },
-  { name: 'tx_end', label: 'End of transactions', kind: 'choice', choices: [
-    { value: 'commit', text: 'Commit' },
-    { value: 'commit-allow-override', text: 'Commit, unless the request prefers tx=rollback' },
-    { value: 'rollback', text: 'Roll back' },
-    { value: 'rollback-allow-override', text: 'Roll back, unless the request prefers tx=commit' },
+  { name: 'schemas', label: texts.exposedSchemas, kind: 'list',
+    hint: texts.oneALineTheFirst },
+  { name: 'max_rows', label: texts.maximumRowsOfAResponse, kind: 'number', hint: texts.alsoOfEachEmbeddedList },
+  { name: 'aggregates', label: texts.allowAggregatesInSelect, kind: 'check',
+    hint: texts.anAggregateReadsAllRows },
+  { name: 'plan', label: texts.allowRequestsForThePlan, kind: 'check',
+    hint: texts.aPlanNamesHiddenTables },
+  { name: 'tx_end', label: texts.endOfTransactions, kind: 'choice', choices: [
+    { value: 'commit', text: texts.commit },
+    { value: 'commit-allow-override', text: texts.commitUnlessTheRequestPrefers },
+    { value: 'rollback', text: texts.rollBack },
+    { value: 'rollback-allow-override', text: texts.rollBackUnlessTheRequest },
   ] },
-  { name: 'anon_timeout_ms', label: 'Timeout for anon (ms)', kind: 'number', hint: '0: only the limit of 30 seconds.' },
-  { name: 'authenticated_timeout_ms', label: 'Timeout for authenticated (ms)', kind: 'number',
-    hint: '0: only the limit of 30 seconds.' },
-  { name: 'service_role_timeout_ms', label: 'Timeout for service_role (ms)', kind: 'number',
-    hint: '0: only the limit of 30 seconds.' },
+  { name: 'anon_timeout_ms', label: texts.timeoutForAnonMs, kind: 'number', hint: texts.zeroOnlyTheLimitOf },
+  { name: 'authenticated_timeout_ms', label: texts.timeoutForAuthenticatedMs, kind: 'number',
+    hint: texts.zeroOnlyTheLimitOf },
+  { name: 'service_role_timeout_ms', label: texts.timeoutForServiceRoleMs, kind: 'number',
+    hint: texts.zeroOnlyTheLimitOf },
 ]
 
 export function RestSettings({ project }: { project: string }) {
@@ -35,7 +36,7 @@ export function RestSettings({ project }: { project: string }) {
   return (
     <Loaded query={query}>
       {({ content }) => (
-        <SettingsForm title="Rows API" needs="updateRestSettings" lead="Changes take effect within seconds." specs={specs}
+        <SettingsForm title={texts.rowsAPI} needs="updateRestSettings" lead={texts.changesTakeEffectWithinSeconds} specs={specs}
           values={requestNames(content)} save={async (body) => {
             await read(api.PUT('/projects/{projectUUID}/rest-settings', {
               params: { path: { projectUUID: project } }, body,

@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { texts } from '#texts/settings'
 import { Guarded } from '../../components/Guarded'
 import { Page } from '../../components/Page'
 import { Tabs } from '../../components/Tabs'
@@ -10,11 +11,11 @@ import { QuotaSettings } from './QuotaSettings'
 import { RestSettings } from './RestSettings'
 
 const tabs = [
-  { id: 'general', text: 'General' },
-  { id: 'rest', text: 'Rows API' },
-  { id: 'auth', text: 'End users' },
-  { id: 'quota', text: 'Quota' },
-  { id: 'danger', text: 'Pause and delete' },
+  { id: 'general', text: texts.general },
+  { id: 'rest', text: texts.rowsAPI },
+  { id: 'auth', text: texts.endUsers },
+  { id: 'quota', text: texts.quota },
+  { id: 'danger', text: texts.pauseAndDelete },
 ]
 
 /** What can be set about a project. */
@@ -23,8 +24,8 @@ export function Settings() {
   const [tab] = useURLState('tab', 'general')
 
   return (
-    <Page title="Settings">
-      <Tabs label="Settings" tabs={tabs.map(({ id, text }) => ({
+    <Page title={texts.settings}>
+      <Tabs label={texts.settings} tabs={tabs.map(({ id, text }) => ({
         text, active: id === tab, to: '.', search: (id === 'general' ? {} : { tab: id }) as never,
       }))} />
       {tab === 'general' && <General project={project} />}

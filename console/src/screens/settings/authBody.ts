@@ -1,3 +1,4 @@
+import { texts } from '#texts/settings'
 import type { Schemas } from '../../api/client'
 import type { Values } from '../../components/specs'
 
@@ -36,7 +37,7 @@ export function testNumbers(lines: unknown): Record<string, string> {
 
   return Object.fromEntries(lines.map((line) => {
     const [number, code] = String(line).split('=').map((part) => part.trim())
-    if (!number || !code) throw new Error(`The test number ${String(line)} is not of the form number=code.`)
+    if (!number || !code) throw new Error(texts.theTestNumberIsNot(String(line)))
     return [number.replace(/^\+/, ''), code]
   }))
 }

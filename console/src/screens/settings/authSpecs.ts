@@ -1,120 +1,120 @@
+import { texts } from '#texts/settings'
 import type { Spec } from '../../components/specs'
 
 /** The settings of end users by subject, with the API's own explanations. */
 export const subjects = [
-  { id: 'sign-in', text: 'Sign-up and sign-in' },
-  { id: 'addresses', text: 'Addresses' },
-  { id: 'sessions', text: 'Sessions' },
-  { id: 'providers', text: 'Providers' },
-  { id: 'mail', text: 'Mail' },
-  { id: 'phone', text: 'Phone' },
-  { id: 'passkeys', text: 'Passkeys' },
-  { id: 'limits', text: 'Limits' },
-  { id: 'hooks', text: 'Hooks' },
-  { id: 'oauth', text: 'OAuth server' },
+  { id: 'sign-in', text: texts.signUpAndSignIn },
+  { id: 'addresses', text: texts.addresses },
+  { id: 'sessions', text: texts.sessions },
+  { id: 'providers', text: texts.providers },
+  { id: 'mail', text: texts.mail },
+  { id: 'phone', text: texts.phone },
+  { id: 'passkeys', text: texts.passkeys },
+  { id: 'limits', text: texts.limits },
+  { id: 'hooks', text: texts.hooks },
+  { id: 'oauth', text: texts.oAuthServer },
 ] as const
 
 export const signInSpecs: Spec[] = [
-  { name: 'sign_up', label: 'Allow sign-up', kind: 'check', hint: 'People may create their own accounts.' },
-  { name: 'anonymous_sign_in', label: 'Allow anonymous sign-in', kind: 'check',
-    hint: 'People may sign in without credentials.' },
-  { name: 'confirm_email', label: 'Confirm addresses', kind: 'check',
-    hint: 'A new address must be confirmed by a mail before the first log-in.' },
-  { name: 'password_min_length', label: 'Minimum length of passwords', kind: 'number' },
-  { name: 'password_required_characters', label: 'Required characters of passwords', kind: 'list',
-    hint: 'One a line: lower, upper, letter, digit, symbol. A new password has a character of each.' },
-  { name: 'leaked_password_check', label: 'Refuse leaked passwords', kind: 'check',
-    hint: 'New passwords must not be known from leaks.' },
+  { name: 'sign_up', label: texts.allowSignUp, kind: 'check', hint: texts.peopleMayCreateTheirOwn },
+  { name: 'anonymous_sign_in', label: texts.allowAnonymousSignIn, kind: 'check',
+    hint: texts.peopleMaySignInWithout },
+  { name: 'confirm_email', label: texts.confirmAddresses, kind: 'check',
+    hint: texts.aNewAddressMustBe },
+  { name: 'password_min_length', label: texts.minimumLengthOfPasswords, kind: 'number' },
+  { name: 'password_required_characters', label: texts.requiredCharactersOfPasswords, kind: 'list',
+    hint: texts.oneALineLowerUpper },
+  { name: 'leaked_password_check', label: texts.refuseLeakedPasswords, kind: 'check',
+    hint: texts.newPasswordsMustNotBe },
 ]
 
 export const addressSpecs: Spec[] = [
-  { name: 'site_url', label: 'Site URL', kind: 'text',
-    hint: 'Address of the application, where links in mails lead unless the request names another one.' },
-  { name: 'redirect_urls', label: 'Redirect URLs', kind: 'list',
-    hint: 'Other addresses where links may lead, one a line. * stands for characters except . and /, ** for any.' },
+  { name: 'site_url', label: texts.siteURL, kind: 'text',
+    hint: texts.addressOfTheApplicationWhere },
+  { name: 'redirect_urls', label: texts.redirectURLs, kind: 'list',
+    hint: texts.otherAddressesWhereLinksMay },
 ]
 
 export const sessionSpecs: Spec[] = [
-  { name: 'access_token_seconds', label: 'Lifetime of access tokens (seconds)', kind: 'number' },
-  { name: 'session_seconds', label: 'End a session after (seconds)', kind: 'number', hint: '0: never.' },
-  { name: 'session_inactivity_seconds', label: 'End a session without refresh after (seconds)', kind: 'number',
-    hint: '0: never.' },
-  { name: 'code_seconds', label: 'Lifetime of links and codes (seconds)', kind: 'number',
-    hint: 'Of those in mails and text messages.' },
+  { name: 'access_token_seconds', label: texts.lifetimeOfAccessTokensSeconds, kind: 'number' },
+  { name: 'session_seconds', label: texts.endASessionAfterSeconds, kind: 'number', hint: texts.zeroNever },
+  { name: 'session_inactivity_seconds', label: texts.endASessionWithoutRefresh, kind: 'number',
+    hint: texts.zeroNever },
+  { name: 'code_seconds', label: texts.lifetimeOfLinksAndCodes, kind: 'number',
+    hint: texts.ofThoseInMailsAnd },
 ]
 
 export const smtpSpecs: Spec[] = [
-  { name: 'url', label: 'Server', kind: 'text',
-    hint: 'smtp:// or smtps:// URL, with the user if the server wants one. Empty: the mail server of the install.' },
-  { name: 'secrets.smtp', label: 'Password', kind: 'secret' },
-  { name: 'from', label: 'Sender', kind: 'text', hint: 'Address, with or without a name.' },
+  { name: 'url', label: texts.server, kind: 'text',
+    hint: texts.smtpOrSmtpsURLWith },
+  { name: 'secrets.smtp', label: texts.password, kind: 'secret' },
+  { name: 'from', label: texts.sender, kind: 'text', hint: texts.addressWithOrWithoutA },
 ]
 
 export const mailLimitSpecs: Spec[] = [
-  { name: 'mail_interval_seconds', label: 'Seconds between two mails to one address', kind: 'number' },
-  { name: 'mails_per_hour', label: 'Mails in an hour', kind: 'number', hint: 'One network asks for at most half of them.' },
+  { name: 'mail_interval_seconds', label: texts.secondsBetweenTwoMailsTo, kind: 'number' },
+  { name: 'mails_per_hour', label: texts.mailsInAnHour, kind: 'number', hint: texts.oneNetworkAsksForAt },
 ]
 
 export const smsSpecs: Spec[] = [
-  { name: 'sign_in', label: 'Sign in by phone', kind: 'check', hint: 'People may sign up and sign in with a phone number.' },
-  { name: 'factors', label: 'Phones as second factors', kind: 'check' },
-  { name: 'auto_confirm', label: 'Accept numbers unconfirmed', kind: 'check',
-    hint: 'A number needs no code before the first log-in.' },
-  { name: 'sender', label: 'Sender', kind: 'choice', choices: [
-    { value: 'mailbox', text: "Mailbox: the project's mails, for development" },
-    { value: 'hook', text: 'Hook: your own URL' },
-    { value: 'twilio', text: 'Twilio, or a service with its interface' },
+  { name: 'sign_in', label: texts.signInByPhone, kind: 'check', hint: texts.peopleMaySignUpAnd },
+  { name: 'factors', label: texts.phonesAsSecondFactors, kind: 'check' },
+  { name: 'auto_confirm', label: texts.acceptNumbersUnconfirmed, kind: 'check',
+    hint: texts.aNumberNeedsNoCode },
+  { name: 'sender', label: texts.sender, kind: 'choice', choices: [
+    { value: 'mailbox', text: texts.mailboxTheProjectsMailsFor },
+    { value: 'hook', text: texts.hookYourOwnURL },
+    { value: 'twilio', text: texts.twilioOrAServiceWith },
   ] },
-  { name: 'text', label: 'Text', kind: 'text', hint: 'With the variables {{ .Token }} and {{ .SiteURL }}.' },
-  { name: 'hook_url', label: 'Hook URL', kind: 'text',
-    hint: 'An https URL, or functions://name for an edge function. It receives the user and the code, signed by the secret.' },
-  { name: 'secrets.sms.hook', label: 'Hook secret', kind: 'secret' },
-  { name: 'twilio_account_sid', label: 'Twilio account SID', kind: 'text' },
-  { name: 'secrets.sms.twilio', label: 'Twilio token', kind: 'secret' },
-  { name: 'twilio_from', label: 'Twilio sender', kind: 'text', hint: 'Number or name.' },
-  { name: 'twilio_messaging_service_sid', label: 'Twilio messaging service SID', kind: 'text',
-    hint: 'Instead of the sender.' },
-  { name: 'twilio_url', label: 'Root of the interface', kind: 'text', hint: 'Empty: that of Twilio.' },
-  { name: 'calling_codes', label: 'Calling codes', kind: 'list',
-    hint: 'Beginnings of the numbers that messages may go to, such as 49, one a line. None: all.' },
-  { name: 'interval_seconds', label: 'Seconds between two messages to one number', kind: 'number' },
-  { name: 'per_hour', label: 'Messages in an hour', kind: 'number' },
-  { name: 'per_network_and_hour', label: 'Messages of one network in an hour', kind: 'number' },
-  { name: 'test_numbers', label: 'Test numbers', kind: 'list',
-    hint: 'One a line, such as 491701234567=123456. They get no message, and anyone who knows one signs in.' },
+  { name: 'text', label: texts.text, kind: 'text', hint: texts.withTheVariablesTokenAnd },
+  { name: 'hook_url', label: texts.hookURL, kind: 'text', hint: texts.addressOfTheHook },
+  { name: 'secrets.sms.hook', label: texts.hookSecret, kind: 'secret' },
+  { name: 'twilio_account_sid', label: texts.twilioAccountSID, kind: 'text' },
+  { name: 'secrets.sms.twilio', label: texts.twilioToken, kind: 'secret' },
+  { name: 'twilio_from', label: texts.twilioSender, kind: 'text', hint: texts.numberOrName },
+  { name: 'twilio_messaging_service_sid', label: texts.twilioMessagingServiceSID, kind: 'text',
+    hint: texts.insteadOfTheSender },
+  { name: 'twilio_url', label: texts.rootOfTheInterface, kind: 'text', hint: texts.emptyThatOfTwilio },
+  { name: 'calling_codes', label: texts.callingCodes, kind: 'list',
+    hint: texts.beginningsOfTheNumbersThat },
+  { name: 'interval_seconds', label: texts.secondsBetweenTwoMessagesTo, kind: 'number' },
+  { name: 'per_hour', label: texts.messagesInAnHour, kind: 'number' },
+  { name: 'per_network_and_hour', label: texts.messagesOfOneNetworkIn, kind: 'number' },
+  { name: 'test_numbers', label: texts.testNumbers, kind: 'list',
+    hint: texts.oneALineSuchAs },
 ]
 
 export const webauthnSpecs: Spec[] = [
-  { name: 'passkeys', label: 'Passkeys', kind: 'check', hint: 'Users may register passkeys and sign in with them.' },
-  { name: 'factors', label: 'Authenticators as second factors', kind: 'check' },
-  { name: 'rp_id', label: 'Domain', kind: 'text',
-    hint: 'Domain that credentials are for, with its subdomains. Empty: the host of the site. A change makes former credentials useless.' },
-  { name: 'rp_name', label: 'Name', kind: 'text', hint: 'Name that authenticators show. Empty: the domain.' },
-  { name: 'origins', label: 'Origins', kind: 'list',
-    hint: "Origins of the application's pages and apps, such as https://app.example.com, one a line. None: the origin of the site." },
+  { name: 'passkeys', label: texts.passkeys, kind: 'check', hint: texts.usersMayRegisterPasskeysAnd },
+  { name: 'factors', label: texts.authenticatorsAsSecondFactors, kind: 'check' },
+  { name: 'rp_id', label: texts.domain, kind: 'text',
+    hint: texts.domainThatCredentialsAreFor },
+  { name: 'rp_name', label: texts.name, kind: 'text', hint: texts.nameThatAuthenticatorsShowEmpty },
+  { name: 'origins', label: texts.origins, kind: 'list',
+    hint: texts.originsOfTheApplicationsPages },
 ]
 
 export const limitSpecs: Spec[] = [
-  { name: 'sign_ins_per_five_minutes', label: 'Sign-ups and log-ins of one network in five minutes', kind: 'number' },
-  { name: 'checks_per_five_minutes', label: 'Links and codes checked from one network in five minutes', kind: 'number' },
-  { name: 'anonymous_per_hour', label: 'Anonymous sign-ins of one network in an hour', kind: 'number' },
+  { name: 'sign_ins_per_five_minutes', label: texts.signUpsAndLogIns, kind: 'number' },
+  { name: 'checks_per_five_minutes', label: texts.linksAndCodesCheckedFrom, kind: 'number' },
+  { name: 'anonymous_per_hour', label: texts.anonymousSignInsOfOne, kind: 'number' },
 ]
 
 export const captchaSpecs: Spec[] = [
-  { name: 'enabled', label: 'Check that a person signs up or in', kind: 'check' },
-  { name: 'provider', label: 'Provider', kind: 'choice', choices: [
-    { value: '', text: 'Choose one' }, { value: 'turnstile', text: 'Turnstile' }, { value: 'hcaptcha', text: 'hCaptcha' },
+  { name: 'enabled', label: texts.checkThatAPersonSigns, kind: 'check' },
+  { name: 'provider', label: texts.provider, kind: 'choice', choices: [
+    { value: '', text: texts.chooseOne }, { value: 'turnstile', text: texts.turnstile }, { value: 'hcaptcha', text: texts.hCaptcha },
   ] },
-  { name: 'secrets.captcha', label: 'Secret', kind: 'secret' },
-  { name: 'url', label: 'Address of verification', kind: 'text', hint: "Empty: the provider's own." },
+  { name: 'secrets.captcha', label: texts.secret, kind: 'secret' },
+  { name: 'url', label: texts.addressOfVerification, kind: 'text', hint: texts.emptyTheProvidersOwn },
 ]
 
 export const oauthSpecs: Spec[] = [
-  { name: 'enabled', label: 'Run an OAuth 2.1 server', kind: 'check',
-    hint: "Other applications ask the project's users for access." },
-  { name: 'allow_dynamic_registration', label: 'Anyone may register a client', kind: 'check' },
-  { name: 'authorization_path', label: 'Consent page', kind: 'text',
-    hint: "Path of the application's page below the site URL. Empty: a page of this server." },
+  { name: 'enabled', label: texts.runAnOAuthTwoOne, kind: 'check',
+    hint: texts.otherApplicationsAskTheProjects },
+  { name: 'allow_dynamic_registration', label: texts.anyoneMayRegisterAClient, kind: 'check' },
+  { name: 'authorization_path', label: texts.consentPage, kind: 'text',
+    hint: texts.pathOfTheApplicationsPage },
 ]
 
 export const hookNames = [
@@ -123,9 +123,8 @@ export const hookNames = [
 ] as const
 
 export const hookSpecs: Spec[] = hookNames.flatMap((name): Spec[] => [
-  { name, label: name, kind: 'text',
-    hint: 'pg-functions://postgres/schema/function in SQL, functions://name for an edge function, or an https URL. Empty: none.' },
-  { name: `secrets.hooks.${name}`, label: `Secret of ${name}`, kind: 'secret' },
+  { name, label: name, kind: 'text', hint: texts.addressesOfHooks },
+  { name: `secrets.hooks.${name}`, label: texts.secretOfName(name), kind: 'secret' },
 ])
 
 export const providerNames = [

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/sql'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -23,10 +24,10 @@ export function History({ project, onOpen, onClose }: {
   })
 
   return (
-    <Dialog title="History" open side onClose={onClose}>
+    <Dialog title={texts.history} open side onClose={onClose}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No query yet">The project keeps the last 1,000 queries, without parameters.</Empty>
+          <Empty title={texts.noQueryYet}>{texts.theProjectKeepsTheLast}</Empty>
         ) : (
           <>
             <ul className={css.list}>
@@ -46,14 +47,14 @@ function Entry({ entry, onOpen }: { entry: Schemas['Record']; onOpen: (text: str
       <div className={css.entry}>
         <span className={css.meta}>
           <Time at={entry.startedAt} />
-          {entry.durationMs !== null && `, ${entry.durationMs.toFixed(0)} ms`}
-          {entry.rows !== null && `, ${entry.rows.toLocaleString()} rows`}
+          {entry.durationMs !== null && texts.durationMsMs(entry.durationMs.toFixed(0))}
+          {entry.rows !== null && texts.rows(entry.rows.toLocaleString())}
         </span>
-        {!entry.readOnly && <Badge tone="warning">wrote</Badge>}
+        {!entry.readOnly && <Badge tone="warning">{texts.wrote}</Badge>}
         {entry.errorCode !== null && <Badge tone="danger">{entry.errorCode}</Badge>}
-        <Button look="quiet" onClick={() => onOpen(entry.query)}>Open</Button>
+        <Button look="quiet" onClick={() => onOpen(entry.query)}>{texts.open}</Button>
       </div>
-      <pre tabIndex={0} aria-label="Query">{entry.query}</pre>
+      <pre tabIndex={0} aria-label={texts.query}>{entry.query}</pre>
     </li>
   )
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { texts } from '#texts/sql'
 import { Button } from '../../components/Button'
 import { plain } from '../../components/exact'
 import { Menu } from '../../components/Menu'
@@ -17,11 +18,11 @@ import css from './SQL.module.css'
 export function Outcome({ outcome }: { outcome: State }) {
   switch (outcome.status) {
     case 'none':
-      return <p className={css.hint}>Ctrl+Enter runs the selection, or everything. Unless you allow writes, nothing can change.</p>
+      return <p className={css.hint}>{texts.ctrlEnterRunsTheSelection}</p>
     case 'running':
       return <Running since={outcome.since} />
     case 'cancelled':
-      return <p className={css.hint} role="status">Canceled. What had not finished is rolled back.</p>
+      return <p className={css.hint} role="status">{texts.canceledWhatHadNotFinished}</p>
     case 'failed':
       return <Failed error={outcome.error} readOnly={outcome.readOnly} />
     case 'done':
@@ -36,7 +37,7 @@ function Running({ since }: { since: number }) {
     return () => clearInterval(timer)
   }, [])
 
-  return <p className={css.hint} role="status">Running for {(Math.max(0, now - since) / 1000).toFixed(1)} s…</p>
+  return <p className={css.hint} role="status">{texts.runningForS((Math.max(0, now - since) / 1000).toFixed(1))}</p>
 }
 
 function Failed({ error, readOnly }: { error: unknown; readOnly: boolean }) {
@@ -49,13 +50,13 @@ function Failed({ error, readOnly }: { error: unknown; readOnly: boolean }) {
         <strong>{report.message}</strong>
       </p>
       {report.detail !== '' && <p>{report.detail}</p>}
-      {report.hint !== '' && <p>Hint: {report.hint}</p>}
+      {report.hint !== '' && <p>{texts.hint(report.hint)}</p>}
       {report.context !== '' && <pre>{report.context}</pre>}
-      {report.sqlstate === '25006' && readOnly && <p>Allow writes above to run this statement.</p>}
+      {report.sqlstate === '25006' && readOnly && <p>{texts.allowWritesAboveToRun}</p>}
       <p className={css.meta}>
-        SQLSTATE {report.sqlstate}, statement {report.statement}
-        {report.position > 0 && `, character ${report.position}`}
-        {error instanceof SQLError && error.requestId !== '' && `, request ${error.requestId}`}. Nothing was kept.
+        {texts.sqlstateStatement(report.sqlstate, report.statement)}
+        {report.position > 0 && texts.characterPosition(report.position)}
+        {texts.requestIdNothingWasKept(error instanceof SQLError && error.requestId !== '' && texts.requestRequestId(error.requestId))}
       </p>
     </div>
   )
@@ -71,19 +72,19 @@ function Done({ answer, readOnly, as }: { answer: Answer; readOnly: boolean; as:
   return (
     <>
       <p className={css.meta} role="status">
-        {results.length === 1 ? '1 statement' : `${results.length} statements`} in {answer.durationMs.toFixed(1)} ms
-        {as !== '' && (as.startsWith('user:') ? ', as the user' : `, as ${as}`)}
-        {readOnly ? ', read only.' : ', changes are kept.'}
+        {texts.countInDurationMsMs(results.length === 1 ? texts.oneStatement : texts.countStatements(results.length), answer.durationMs.toFixed(1))}
+        {as !== '' && (as.startsWith('user:') ? texts.asTheUser : texts.as(as))}
+        {readOnly ? texts.readOnly : texts.changesAreKept}
       </p>
       {notes.map((n) => (
-        <p key={`${n.statement}-${n.text}`} className={css.note}>Line {n.line}: {n.text}</p>
+        <p key={`${n.statement}-${n.text}`} className={css.note}>{texts.lineText(n.line, n.text)}</p>
       ))}
       {results.length > 1 && (
-        <div className={css.tabs} role="group" aria-label="Results">
+        <div className={css.tabs} role="group" aria-label={texts.results}>
           {results.map((r, i) => (
             <span key={i} className={css.tab} data-active={i === at ? '' : undefined}>
               <button type="button" aria-pressed={i === at} onClick={() => setChosen(i)}>
-                {i + 1} {r.command || 'left out'}
+                {i + 1} {r.command || texts.leftOut}
               </button>
             </span>
           ))}
@@ -107,13 +108,13 @@ function ResultView({ result }: { result: Result }) {
       <div className={css.resultBar}>
         <span className={css.meta}>
           {countRows(result.rows.length)}
-          {result.truncated && <strong>, more were left out. Add a limit or a condition to see others.</strong>}
+          {result.truncated && <strong>{texts.moreWereLeftOutAdd}</strong>}
         </span>
-        <Button look="quiet" onClick={() => setChart(!chart)}>{chart ? 'Show rows' : 'Show chart'}</Button>
-        <Menu label="Export result" trigger="Export" items={[
-          { text: 'CSV', onSelect: () => saveText(csvOf(result), 'result.csv') },
-          { text: 'JSON', onSelect: () => saveText(jsonRowsOf(result), 'result.json') },
-          { text: 'Copy as CSV', onSelect: () => void navigator.clipboard.writeText(csvOf(result)) },
+        <Button look="quiet" onClick={() => setChart(!chart)}>{chart ? texts.showRows : texts.showChart}</Button>
+        <Menu label={texts.exportResult} trigger={texts.export} items={[
+          { text: texts.csv, onSelect: () => saveText(csvOf(result), 'result.csv') },
+          { text: texts.json, onSelect: () => saveText(jsonRowsOf(result), 'result.json') },
+          { text: texts.copyAsCSV, onSelect: () => void navigator.clipboard.writeText(csvOf(result)) },
         ]} />
       </div>
       {chart ? <Chart result={result} /> : <ResultGrid result={result} />}
@@ -121,4 +122,4 @@ function ResultView({ result }: { result: Result }) {
   )
 }
 
-const countRows = (n: number) => `${n.toLocaleString()} ${n === 1 ? 'row' : 'rows'}`
+const countRows = (n: number) => (n === 1 ? texts.oneRow : texts.countRows(n.toLocaleString()))

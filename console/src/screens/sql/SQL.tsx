@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react'
 import { useParams } from '@tanstack/react-router'
+import { texts } from '#texts/sql'
 import { CodeEditor } from '../../components/CodeEditor'
 import { Page } from '../../components/Page'
 import { useCatalog } from './catalog'
@@ -42,7 +43,7 @@ export function SQL() {
   const closePanel = () => setSearch({ panel: undefined })
 
   return (
-    <Page title="SQL" full actions={
+    <Page title={texts.sql} full actions={
       <Toolbar project={project} running={outcome.status === 'running'} readOnly={readOnly} onReadOnly={setReadOnly}
         as={as} onAs={(who) => setSearch({ as: who || undefined })}
         selected={part.text !== tab.text} empty={tab.text.trim() === ''}
@@ -52,8 +53,8 @@ export function SQL() {
       <div className={css.work}>
         <TabStrip tabs={tabs} active={tab.id} onChoose={choose} onAdd={() => choose(add())} onClose={close} />
         <div className={css.editor}>
-          <CodeEditor key={tab.id} size="fill" label="SQL" initial={tab.text} {...(names !== undefined && { names })}
-            placeholder="select * from …" marked={outcome.status === 'failed' ? outcome.mark : null}
+          <CodeEditor key={tab.id} size="fill" label={texts.sql} initial={tab.text} {...(names !== undefined && { names })}
+            placeholder={texts.selectFrom} marked={outcome.status === 'failed' ? outcome.mark : null}
             onChange={(text) => write(tab.id, text)} onRun={(text, offset) => start(false, { text, offset })}
             onSelect={(text, offset) => setSelected({ tab: tab.id, text, offset })} />
         </div>

@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/sql'
 import { api, read, type Schemas } from '../../api/client'
 import { Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -33,11 +34,11 @@ export function SavedQueries({ project, text, onOpen, onClose }: Props) {
   })
 
   return (
-    <Dialog title="Saved queries" open side onClose={onClose}>
+    <Dialog title={texts.savedQueries} open side onClose={onClose}>
       {text.trim() !== '' && <SaveForm project={project} text={text} known={query.data?.content ?? []} />}
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No saved query yet">All developers of the project see them. Keep passwords out.</Empty>
+          <Empty title={texts.noSavedQueryYet}>{texts.allDevelopersOfTheProject}</Empty>
         ) : (
           <>
             <ul className={css.list}>
@@ -53,14 +54,14 @@ export function SavedQueries({ project, text, onOpen, onClose }: Props) {
       </Loaded>
       <KeptHere project={project} onOpen={onOpen} />
       {deleted && (
-        <Confirm title="Delete saved query" open action="Delete query" onClose={() => setDeleted(undefined)} onSubmit={async () => {
+        <Confirm title={texts.deleteSavedQuery} open action={texts.deleteQuery} onClose={() => setDeleted(undefined)} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/saved-queries/{savedQueryUUID}', {
             params: { path: { projectUUID: project, savedQueryUUID: deleted.uuid } },
           }))
-          toast(`${deleted.name} is deleted.`)
+          toast(texts.nameIsDeleted(deleted.name))
           await queries.invalidateQueries({ queryKey: ['saved queries', project] })
         }}>
-          <b>{deleted.name}</b> is lost for all developers of the project.
+          {texts.isLostForAllDevelopers(<b>{deleted.name}</b>)}
         </Confirm>
       )}
     </Dialog>
@@ -87,7 +88,7 @@ function SaveForm({ project, text, known }: { project: string; text: string; kno
           params: { path: { projectUUID: project, savedQueryUUID: former.uuid } }, body: { query: text },
         }))
       }
-      toast(`${name} is saved.`)
+      toast(texts.nameIsSaved(name))
       setName('')
       await queries.invalidateQueries({ queryKey: ['saved queries', project] })
     } catch (error) {
@@ -102,8 +103,8 @@ function SaveForm({ project, text, known }: { project: string; text: string; kno
       e.preventDefault()
       void save()
     }}>
-      <TextField label="Save the open query as" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
-      <Button needs="createSavedQuery" type="submit" look="primary" busy={busy}>{former === undefined ? 'Save query' : 'Replace query'}</Button>
+      <TextField label={texts.saveTheOpenQueryAs} required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+      <Button needs="createSavedQuery" type="submit" look="primary" busy={busy}>{former === undefined ? texts.saveQuery : texts.replaceQuery}</Button>
       {failure !== null && <FailureNote error={failure} />}
     </form>
   )
@@ -116,7 +117,7 @@ function KeptHere({ project, onOpen }: { project: string; onOpen: (text: string)
 
   return (
     <>
-      <h3>Kept in this browser</h3>
+      <h3>{texts.keptInThisBrowser}</h3>
       <ul className={css.list}>
         {saved.map((s) => <Entry key={s.name} name={s.name} text={s.text} onOpen={onOpen} onDelete={() => remove(s.name)} />)}
       </ul>
@@ -136,10 +137,10 @@ function Entry({ name, text, onOpen, onDelete, children }: {
       <div className={css.entry}>
         <span>{name}</span>
         {children}
-        <Button look="quiet" onClick={() => onOpen(text)}>Open</Button>
-        <Button look="danger" aria-label={`Delete ${name}`} onClick={onDelete}>Delete</Button>
+        <Button look="quiet" onClick={() => onOpen(text)}>{texts.open}</Button>
+        <Button look="danger" aria-label={texts.deleteName(name)} onClick={onDelete}>{texts.delete}</Button>
       </div>
-      <pre tabIndex={0} aria-label={`Text of ${name}`}>{text}</pre>
+      <pre tabIndex={0} aria-label={texts.textOfName(name)}>{text}</pre>
     </li>
   )
 }

@@ -1,3 +1,4 @@
+import { texts } from '#texts/sql'
 import { Button } from '../../components/Button'
 import { SeeAs } from '../../components/SeeAs'
 import css from './SQL.module.css'
@@ -25,19 +26,19 @@ export function Toolbar({
       <SeeAs project={project} value={as} onChange={onAs} runs />
       <label className={`${css.mode} ${readOnly ? '' : css.writes}`}>
         <input type="checkbox" role="switch" checked={!readOnly} onChange={(e) => onReadOnly(!e.target.checked)} />
-        Allow writes
+        {texts.allowWrites}
       </label>
-      <Button look="quiet" onClick={() => onPanel('history')}>History</Button>
-      <Button look="quiet" onClick={() => onPanel('saved')}>Saved queries</Button>
+      <Button look="quiet" onClick={() => onPanel('history')}>{texts.history}</Button>
+      <Button look="quiet" onClick={() => onPanel('saved')}>{texts.savedQueries}</Button>
       <Button needs="runSQL" disabled={running || empty} onClick={onExplain}
-        title="Runs the statement and shows its plan with times">
-        Explain
+        title={texts.runsTheStatementAndShows}>
+        {texts.explain}
       </Button>
       {running
-        ? <Button look="danger" onClick={onCancel}>Cancel</Button>
+        ? <Button look="danger" onClick={onCancel}>{texts.cancel}</Button>
         : (
-          <Button needs="runSQL" look="primary" disabled={empty} onClick={onRun} title="Ctrl+Enter">
-            {selected ? 'Run selection' : 'Run'}
+          <Button needs="runSQL" look="primary" disabled={empty} onClick={onRun} title={texts.ctrlEnter}>
+            {selected ? texts.runSelection : texts.run}
           </Button>
         )}
     </>

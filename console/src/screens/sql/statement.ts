@@ -1,5 +1,7 @@
 /** What the console needs to know about a text of SQL without parsing it. */
 
+import { texts } from '#texts/sql'
+
 const dollarTag = /\$(?:[A-Za-z_]\w*)?\$/y
 
 /** Returns the text with strings, quoted names and comments blanked, at the same length. */
@@ -56,5 +58,5 @@ export function rangeAt(text: string, position: number): { from: number; to: num
 /** Returns a name for a tab from its text. */
 export function titleOf(text: string): string {
   const line = text.split('\n').map((l) => l.replace(/^--\s*/, '').trim()).find((l) => l !== '')
-  return line === undefined ? 'New query' : line.length > 28 ? `${line.slice(0, 27)}…` : line
+  return line === undefined ? texts.newQuery : line.length > 28 ? `${line.slice(0, 27)}…` : line
 }

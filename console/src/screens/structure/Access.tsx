@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Row } from '../../components/Page'
@@ -18,11 +19,11 @@ interface Caller {
 }
 
 const roles: Caller[] = [
-  { name: 'anon', role: 'anon', text: 'callers without an account' },
-  { name: 'authenticated', role: 'authenticated', text: 'signed-in users' },
-  { name: 'service_role', role: 'service_role', text: 'your own servers' },
+  { name: 'anon', role: 'anon', text: texts.callersWithoutAnAccount },
+  { name: 'authenticated', role: 'authenticated', text: texts.signedInUsers },
+  { name: 'service_role', role: 'service_role', text: texts.yourOwnServers },
 ]
-const words: Record<Verdict['kind'], string> = { all: 'all rows', some: 'some rows', none: 'no row', refused: 'refused' }
+const words: Record<Verdict['kind'], string> = { all: texts.allRows, some: texts.someRows, none: texts.noRow, refused: 'refused' }
 
 /** Who may read, insert, change and delete rows, and why; and what a chosen caller reads. */
 export function Access({ table, rowLevelSecurity }: { table: TableRef; rowLevelSecurity: boolean }) {
@@ -41,14 +42,14 @@ export function Access({ table, rowLevelSecurity }: { table: TableRef; rowLevelS
 
   return (
     <>
-      <p>A grant lets a role act on the table, policies choose its rows. Grants on single columns are not counted.</p>
+      <p>{texts.aGrantLetsARole}</p>
       <Loaded query={query}>
         {(rules) => (
           <Matrix callers={user === undefined ? roles : [...roles, user]} rules={{ ...rules, rowSecurity: rowLevelSecurity }} />
         )}
       </Loaded>
       <Row>
-        <h2>Try it</h2>
+        <h2>{texts.tryIt}</h2>
         <SeeAs project={table.project} value={as === 'service_role' ? '' : as} onChange={(next) => setAs(next || 'service_role')} />
       </Row>
       <ReadAs table={table} as={as} />
@@ -69,16 +70,16 @@ function useUser(project: string, as: string): Caller | undefined {
   if (data === undefined) return undefined
 
   const { email, phone, role } = data.content
-  return { name: email || phone || uuid, role, text: `a user with the role ${role}` }
+  return { name: email || phone || uuid, role, text: texts.aUserWithTheRole(role) }
 }
 
 function Matrix({ callers, rules }: { callers: Caller[]; rules: Rules }) {
   return (
-    <div className={`${css.matrix} ${look.matrix}`} tabIndex={0} role="region" aria-label="Access by caller">
+    <div className={`${css.matrix} ${look.matrix}`} tabIndex={0} role="region" aria-label={texts.accessByCaller}>
       <table>
         <thead>
           <tr>
-            <th scope="col">Caller</th>
+            <th scope="col">{texts.caller}</th>
             {commands.map((c) => <th key={c} scope="col">{c}</th>)}
           </tr>
         </thead>
@@ -105,7 +106,7 @@ function Cell({ caller, command, verdict }: { caller: Caller; command: Command; 
       <p className={css.quiet}>{verdict.reason}</p>
       {verdict.conditions.map((c) => (
         <p key={c.policy} className={css.expression}>
-          {c.restrictive ? 'and ' : ''}{c.policy}: {c.text}
+          {c.restrictive ? texts.and : ''}{c.policy}: {c.text}
         </p>
       ))}
     </td>

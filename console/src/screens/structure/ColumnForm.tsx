@@ -1,7 +1,8 @@
 import { useId, useMemo, useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
-import { api, inProject, read, type Schemas } from '../../api/client'
+import { texts } from '#texts/structure'
+import { api, inProject, type Schemas } from '../../api/client'
 import { change, mentionsOf } from '../../components/change'
+import { useEnums } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -15,13 +16,13 @@ const types = [
   'timestamptz', 'date', 'time', 'interval', 'jsonb', 'bytea', 'text[]', 'bigserial', 'inet',
 ]
 const conversions = {
-  cast: 'By the cast of the database',
-  trimmed: 'Without surrounding blanks',
-  empty_as_null: 'Empty text as null',
-  epoch_seconds: 'Seconds since 1970 as a time',
-  epoch_milliseconds: 'Milliseconds since 1970 as a time',
-  json: 'Text as JSON',
-  one_element: 'As an array of one element',
+  cast: texts.byTheCastOfThe,
+  trimmed: texts.withoutSurroundingBlanks,
+  empty_as_null: texts.emptyTextAsNull,
+  epoch_seconds: texts.secondsSinceThe1970AsA,
+  epoch_milliseconds: texts.millisecondsSinceThe1970AsA,
+  json: texts.textAsJSON,
+  one_element: texts.asAnArrayOfOne,
 } as const
 
 type Conversion = keyof typeof conversions
@@ -54,27 +55,27 @@ export function ColumnForm({ table, column, comment = '', onClose }: {
   }
 
   return (
-    <FormDialog title={column === undefined ? `Add a column to ${table.name}` : `Edit ${column.name}`} open
-      onClose={onClose} side action={column === undefined ? 'Add column' : 'Save column'} onSubmit={save}
+    <FormDialog title={column === undefined ? texts.addAColumnToName(table.name) : texts.editName(column.name)} open
+      onClose={onClose} side action={column === undefined ? texts.addColumn : texts.saveColumn} onSubmit={save}
       disabled={preview.sql === ''}>
       <Fields project={table.project} draft={draft} set={set} />
       {column !== undefined && draft.type !== former.type && (
-        <SelectField label="Convert values" value={draft.using} onChange={(e) => set({ using: e.target.value })}
-          hint="If one value does not convert, nothing changes.">
+        <SelectField label={texts.convertValues} value={draft.using} onChange={(e) => set({ using: e.target.value })}
+          hint={texts.ifOneValueDoesNot}>
           {Object.entries(conversions).map(([name, text]) => <option key={name} value={name}>{text}</option>)}
         </SelectField>
       )}
       <div className={css.checks}>
-        <CheckField label="Not null" checked={draft.notNull || draft.primary} disabled={draft.primary}
+        <CheckField label={texts.notNull} checked={draft.notNull || draft.primary} disabled={draft.primary}
           onChange={(e) => set({ notNull: e.target.checked })} />
-        <CheckField label="Unique" checked={draft.unique || draft.primary} disabled={draft.primary}
+        <CheckField label={texts.unique} checked={draft.unique || draft.primary} disabled={draft.primary}
           onChange={(e) => set({ unique: e.target.checked })} />
         {column === undefined && (
-          <CheckField label="Primary key" checked={draft.primary} onChange={(e) => set({ primary: e.target.checked })} />
+          <CheckField label={texts.primaryKey} checked={draft.primary} onChange={(e) => set({ primary: e.target.checked })} />
         )}
       </div>
       {column === undefined && <Reference table={table} draft={draft} set={set} />}
-      <TextField label="Comment" value={draft.comment} onChange={(e) => set({ comment: e.target.value })} />
+      <TextField label={texts.comment} value={draft.comment} onChange={(e) => set({ comment: e.target.value })} />
       <SQLPreview change={preview} />
     </FormDialog>
   )
@@ -87,24 +88,21 @@ interface Part {
 
 function Fields({ project, draft, set }: Part & { project: string }) {
   const list = useId()
-  const { data: enums } = useQuery({
-    queryKey: ['enums', project, 'names'],
-    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
-  const own = enums?.content.map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`)) ?? []
+  const { data: enums } = useEnums(project)
+  const own = enums?.map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`)) ?? []
 
   return (
     <>
-      <TextField label="Name" required autoFocus autoComplete="off" value={draft.name}
+      <TextField label={texts.name} required autoFocus autoComplete="off" value={draft.name}
         onChange={(e) => set({ name: e.target.value })} />
-      <TextField label="Type" required list={list} autoComplete="off" value={draft.type}
-        hint="Any type of the database: varchar(80), numeric(10,2), text[], an enum."
+      <TextField label={texts.type} required list={list} autoComplete="off" value={draft.type}
+        hint={texts.anyTypeOfTheDatabase}
         onChange={(e) => set({ type: e.target.value })} />
       <datalist id={list}>
         {[...own, ...types].map((t) => <option key={t} value={t} />)}
       </datalist>
-      <TextField label="Default" autoComplete="off" value={draft.defaultValue}
-        hint="A value such as 9.90, a literal in single quotes, or a call such as now(). Empty: none."
+      <TextField label={texts.default} autoComplete="off" value={draft.defaultValue}
+        hint={texts.aValueSuchAsThe9}
         onChange={(e) => set({ defaultValue: e.target.value })} />
     </>
   )
@@ -119,12 +117,12 @@ function Reference({ table, draft, set }: Part & { table: TableRef }) {
 
   return (
     <div className={css.pair}>
-      <TextField label="References table" list={list} autoComplete="off" value={draft.referenceTable}
+      <TextField label={texts.referencesTable} list={list} autoComplete="off" value={draft.referenceTable}
         onChange={(e) => set({ referenceTable: e.target.value, referenceColumn: '' })} />
       <datalist id={list}>{tables.map((t) => <option key={t} value={t} />)}</datalist>
-      <SelectField label="References column" value={draft.referenceColumn} required={draft.referenceTable !== ''}
+      <SelectField label={texts.referencesColumn} value={draft.referenceColumn} required={draft.referenceTable !== ''}
         disabled={known === ''} onChange={(e) => set({ referenceColumn: e.target.value })}>
-        <option value="">Choose…</option>
+        <option value="">{texts.choose}</option>
         {keys.map((c) => <option key={c.name} value={c.name}>{c.name} ({c.type})</option>)}
       </SelectField>
     </div>
@@ -159,5 +157,5 @@ async function update(table: TableRef, former: ColumnDraft, next: ColumnDraft): 
     },
   }))
   const mentions = mentionsOf(metadata)
-  if (mentions !== '') toast(`Saved ${next.name}.${mentions}`)
+  if (mentions !== '') toast(texts.savedNameMentions(next.name, mentions))
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/structure'
 import { api, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -24,7 +25,7 @@ type Opened = { act: 'add' } | { act: 'edit' | 'drop'; column: Column } | null
 export function Columns({ table }: { table: TableRef }) {
   const query = useColumns(table)
   const [opened, setOpened] = useState<Opened>(null)
-  const add = <Button needs="createColumn" look="primary" onClick={() => setOpened({ act: 'add' })}>Add column</Button>
+  const add = <Button needs="createColumn" look="primary" onClick={() => setOpened({ act: 'add' })}>{texts.addColumn}</Button>
 
   return (
     <>
@@ -32,7 +33,7 @@ export function Columns({ table }: { table: TableRef }) {
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            {content.length === 0 ? <Empty title="No column yet" action={add}>A column holds one value of each row.</Empty> : (
+            {content.length === 0 ? <Empty title={texts.noColumnYet} action={add}>{texts.aColumnHoldsOneValue}</Empty> : (
               <ColumnTable table={table} columns={content} comments={metadata.comments} onOpen={setOpened} />
             )}
             {opened?.act === 'add' && <ColumnForm table={table} onClose={() => setOpened(null)} />}
@@ -57,20 +58,20 @@ function ColumnTable({ table, columns, comments, onOpen }: {
   onOpen: (opened: Opened) => void
 }) {
   return (
-    <Table label={`Columns of ${table.name}`} rows={columns} keyOf={(c) => c.name} columns={[
-      { title: 'Name', cell: (c) => (
+    <Table label={texts.columnsOfName(table.name)} rows={columns} keyOf={(c) => c.name} columns={[
+      { title: texts.name, cell: (c) => (
         <>
           <code className={css.wrap}>{c.name}</code>
           {comments[c.name] && <p className={css.quiet}>{comments[c.name]}</p>}
         </>
       ) },
-      { title: 'Type', cell: (c) => <code className={css.wrap}>{c.type}</code> },
-      { title: 'Rules', narrow: true, cell: (c) => <Rules table={table} column={c} /> },
-      { title: 'Default', narrow: true, cell: (c) => <code className={css.expression}>{c.defaultValue}</code> },
-      { title: 'Actions', align: 'right', cell: (c) => (
-        <Menu label={`Actions of ${c.name}`} items={[
-          { text: 'Edit column', needs: 'updateColumn', onSelect: () => onOpen({ act: 'edit', column: c }) },
-          { text: 'Drop column', danger: true, needs: 'deleteColumn', onSelect: () => onOpen({ act: 'drop', column: c }) },
+      { title: texts.type, cell: (c) => <code className={css.wrap}>{c.type}</code> },
+      { title: texts.rules, narrow: true, cell: (c) => <Rules table={table} column={c} /> },
+      { title: texts.default, narrow: true, cell: (c) => <code className={css.expression}>{c.defaultValue}</code> },
+      { title: texts.actions, align: 'right', cell: (c) => (
+        <Menu label={texts.actionsOfName(c.name)} items={[
+          { text: texts.editColumn, needs: 'updateColumn', onSelect: () => onOpen({ act: 'edit', column: c }) },
+          { text: texts.dropColumn, danger: true, needs: 'deleteColumn', onSelect: () => onOpen({ act: 'drop', column: c }) },
         ]} />
       ) },
     ]} />
@@ -80,9 +81,9 @@ function ColumnTable({ table, columns, comments, onOpen }: {
 function Rules({ table, column }: { table: TableRef; column: Column }) {
   return (
     <span className={css.badges}>
-      {column.primary && <Badge tone="success">primary key</Badge>}
-      {column.notNull && !column.primary && <Badge>not null</Badge>}
-      {column.unique && !column.primary && <Badge>unique</Badge>}
+      {column.primary && <Badge tone="success">{texts.primaryKey2}</Badge>}
+      {column.notNull && !column.primary && <Badge>{texts.notNull2}</Badge>}
+      {column.unique && !column.primary && <Badge>{texts.unique2}</Badge>}
       {column.referenceTable !== null && (
         <Link to={tablePath(table.project, column.referenceTable, '/structure') as string}>
           → {column.referenceTable}.{column.referenceColumn}
@@ -104,20 +105,19 @@ function DropColumn({ table, column, onClose }: { table: TableRef; column: Colum
       },
     }))
     await reload(table.project)
-    const deleted = metadata.deleted.length > 0 ? ` Also dropped: ${names(metadata.deleted)}.` : ''
-    toast(`Dropped ${column.name}.${deleted}${mentionsOf(metadata)}`)
+    const deleted = metadata.deleted.length > 0 ? texts.alsoDroppedDeleted(names(metadata.deleted)) : ''
+    toast(texts.droppedNameDeletedMetadata(column.name, deleted, mentionsOf(metadata)))
   }
 
   return (
-    <Confirm title={`Drop ${column.name}`} open onClose={onClose} action="Drop column" name={column.name}
+    <Confirm title={texts.dropName(column.name)} open onClose={onClose} action={texts.dropColumn} name={column.name}
       onSubmit={drop}>
       <div className={css.group}>
         <p>
-          The values of this column in all rows of {table.name} are lost, with the indexes and constraints that
-          include it. Only a backup brings them back.
+          {texts.theValuesOfThisColumn(table.name)}
         </p>
-        <CheckField label="Drop what depends on it too" checked={cascade}
-          hint="Views, policies and other objects that use the column. Without this, they keep it."
+        <CheckField label={texts.dropWhatDependsOnIt} checked={cascade}
+          hint={texts.viewsPoliciesAndOtherObjects}
           onChange={(e) => setCascade(e.target.checked)} />
         <SQLPreview change={dropColumn(table.name, column.name, cascade)} />
       </div>

@@ -1,4 +1,5 @@
 import { useId, useMemo, useState } from 'react'
+import { texts } from '#texts/structure'
 import { api } from '../../api/client'
 import { change } from '../../components/change'
 import { FormDialog } from '../../components/Dialog'
@@ -9,8 +10,8 @@ import { onTable, reload, useColumns, useTableNames, type TableRef } from './tab
 import css from './Structure.module.css'
 
 const kinds: Record<ConstraintDraft['type'], string> = {
-  check: 'Check: a condition on each row', unique: 'Unique: no two rows with equal values',
-  foreign: 'Foreign key: a row of another table', primary: 'Primary key: identifies a row',
+  check: texts.checkAConditionOnEach, unique: texts.uniqueNoTwoRowsWith,
+  foreign: texts.foreignKeyARowOf, primary: texts.primaryKeyIdentifiesARow,
 }
 const actions = ['no action', 'restrict', 'cascade', 'set null', 'set default'] as const
 type Action = (typeof actions)[number]
@@ -40,35 +41,35 @@ export function ConstraintForm({ table, onClose }: { table: TableRef; onClose: (
   }
 
   return (
-    <FormDialog title={`Add a constraint to ${table.name}`} open onClose={onClose} side action="Add constraint"
+    <FormDialog title={texts.addAConstraintToName(table.name)} open onClose={onClose} side action={texts.addConstraint}
       onSubmit={add} disabled={draft.type !== 'check' && draft.columns.length === 0}>
-      <SelectField label="Kind" value={draft.type}
+      <SelectField label={texts.kind} value={draft.type}
         onChange={(e) => set({ type: e.target.value as ConstraintDraft['type'] })}>
         {Object.entries(kinds).map(([kind, text]) => <option key={kind} value={kind}>{text}</option>)}
       </SelectField>
       {draft.type === 'check' ? (
-        <TextArea label="Condition" required value={draft.expression} placeholder="price >= 0"
-          hint="One SQL expression on the columns of a row." onChange={(e) => set({ expression: e.target.value })} />
+        <TextArea label={texts.condition} required value={draft.expression} placeholder={texts.priceZero}
+          hint={texts.oneSQLExpressionOnThe} onChange={(e) => set({ expression: e.target.value })} />
       ) : (
-        <Chosen legend="Columns" all={columns} chosen={draft.columns} onChange={(next) => set({ columns: next })} />
+        <Chosen legend={texts.columns} all={columns} chosen={draft.columns} onChange={(next) => set({ columns: next })} />
       )}
       {draft.type === 'foreign' && <Reference project={table.project} draft={draft} set={set} />}
       {takesOldRows && (
-        <CheckField label="Check new rows only for now" checked={draft.notValid}
-          hint="Not valid: no scan under a lock. Validate it later to check the old rows."
+        <CheckField label={texts.checkNewRowsOnlyFor} checked={draft.notValid}
+          hint={texts.notValidNoScanUnder}
           onChange={(e) => set({ notValid: e.target.checked })} />
       )}
       {draft.type !== 'check' && (
         <div className={css.checks}>
-          <CheckField label="Deferrable" checked={draft.deferrable}
+          <CheckField label={texts.deferrable} checked={draft.deferrable}
             onChange={(e) => set({ deferrable: e.target.checked, initiallyDeferred: false })} />
           {draft.deferrable && (
-            <CheckField label="Checked at commit" checked={draft.initiallyDeferred}
+            <CheckField label={texts.checkedAtCommit} checked={draft.initiallyDeferred}
               onChange={(e) => set({ initiallyDeferred: e.target.checked })} />
           )}
         </div>
       )}
-      <TextField label="Name" value={draft.name} hint="Empty: the database chooses one."
+      <TextField label={texts.name} value={draft.name} hint={texts.emptyTheDatabaseChoosesOne}
         onChange={(e) => set({ name: e.target.value })} />
       <SQLPreview change={addConstraint(table.name, draft)} />
     </FormDialog>
@@ -103,19 +104,19 @@ function Reference({ project, draft, set }: Part & { project: string }) {
 
   return (
     <>
-      <TextField label="References table" required list={list} autoComplete="off" value={draft.referenceTable}
+      <TextField label={texts.referencesTable} required list={list} autoComplete="off" value={draft.referenceTable}
         onChange={(e) => set({ referenceTable: e.target.value, referenceColumns: [] })} />
       <datalist id={list}>{tables.map((t) => <option key={t} value={t} />)}</datalist>
       {columns.length > 0 && (
-        <Chosen legend="Referenced columns" all={columns} chosen={draft.referenceColumns}
+        <Chosen legend={texts.referencedColumns} all={columns} chosen={draft.referenceColumns}
           onChange={(next) => set({ referenceColumns: next })} />
       )}
       <div className={css.pair}>
-        <SelectField label="When the row is deleted" value={draft.onDelete}
+        <SelectField label={texts.whenTheRowIsDeleted} value={draft.onDelete}
           onChange={(e) => set({ onDelete: e.target.value })}>
           {actions.map((a) => <option key={a}>{a}</option>)}
         </SelectField>
-        <SelectField label="When its key changes" value={draft.onUpdate}
+        <SelectField label={texts.whenItsKeyChanges} value={draft.onUpdate}
           onChange={(e) => set({ onUpdate: e.target.value })}>
           {actions.map((a) => <option key={a}>{a}</option>)}
         </SelectField>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -25,7 +26,7 @@ export function Constraints({ table }: { table: TableRef }) {
     queryKey: ['tables', table.project, table.uuid, 'constraints'],
     queryFn: () => read(api.GET('/tables/{tableUUID}/constraints', { params: onTable(table) })),
   })
-  const add = <Button needs="createConstraint" look="primary" onClick={() => setAdds(true)}>Add constraint</Button>
+  const add = <Button needs="createConstraint" look="primary" onClick={() => setAdds(true)}>{texts.addConstraint}</Button>
 
   async function validate(c: Constraint) {
     setFailure(null)
@@ -33,7 +34,7 @@ export function Constraints({ table }: { table: TableRef }) {
       await change(api.PUT('/tables/{tableUUID}/constraints/{constraintName}/validate', {
         params: { header: onTable(table).header, path: { tableUUID: table.uuid, constraintName: c.name } },
       }))
-      toast(`All rows satisfy ${c.name}.`)
+      toast(texts.allRowsSatisfyName(c.name))
     } catch (error) {
       setFailure(error)
     }
@@ -46,16 +47,16 @@ export function Constraints({ table }: { table: TableRef }) {
       {failure !== null && <FailureNote error={failure} />}
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No constraint yet" action={add}>A constraint refuses rows that must not exist.</Empty>
+          <Empty title={texts.noConstraintYet} action={add}>{texts.aConstraintRefusesRowsThat}</Empty>
         ) : (
-          <Table label={`Constraints of ${table.name}`} rows={content} keyOf={(c) => c.name} columns={[
-            { title: 'Name', cell: (c) => <code className={css.wrap}>{c.name}</code> },
-            { title: 'Definition', cell: (c) => <code className={css.expression}>{c.definition}</code> },
-            { title: 'State', narrow: true, cell: (c) => <State constraint={c} /> },
-            { title: 'Actions', align: 'right', cell: (c) => (
-              <Menu label={`Actions of ${c.name}`} items={[
-                ...(c.validated ? [] : [{ text: 'Validate', needs: 'validateConstraint' as const, onSelect: () => void validate(c) }]),
-                { text: 'Drop constraint', danger: true, needs: 'deleteConstraint', onSelect: () => setDropped(c) },
+          <Table label={texts.constraintsOfName(table.name)} rows={content} keyOf={(c) => c.name} columns={[
+            { title: texts.name, cell: (c) => <code className={css.wrap}>{c.name}</code> },
+            { title: texts.definition, cell: (c) => <code className={css.expression}>{c.definition}</code> },
+            { title: texts.state, narrow: true, cell: (c) => <State constraint={c} /> },
+            { title: texts.actions, align: 'right', cell: (c) => (
+              <Menu label={texts.actionsOfName(c.name)} items={[
+                ...(c.validated ? [] : [{ text: texts.validate, needs: 'validateConstraint' as const, onSelect: () => void validate(c) }]),
+                { text: texts.dropConstraint, danger: true, needs: 'deleteConstraint', onSelect: () => setDropped(c) },
               ]} />
             ) },
           ]} />
@@ -70,20 +71,20 @@ export function Constraints({ table }: { table: TableRef }) {
 function State({ constraint }: { constraint: Constraint }) {
   return (
     <span className={css.badges}>
-      {constraint.validated ? <Badge tone="success">valid</Badge> : <Badge tone="warning">old rows unchecked</Badge>}
+      {constraint.validated ? <Badge tone="success">{texts.valid}</Badge> : <Badge tone="warning">{texts.oldRowsUnchecked}</Badge>}
       {constraint.deferrable && (
-        <Badge>{constraint.initiallyDeferred ? 'initially deferred' : 'deferrable'}</Badge>
+        <Badge>{constraint.initiallyDeferred ? texts.initiallyDeferred : texts.deferrable2}</Badge>
       )}
     </span>
   )
 }
 
 const losses: Record<Constraint['type'], string> = {
-  check: 'Rows that break the condition are accepted from now on.',
-  unique: 'Equal values are accepted from now on, and the constraint\'s index is dropped.',
-  primary: 'Rows have no key any more: the rows API and the console can no longer change a single row.',
-  foreign: 'References to rows that do not exist are accepted from now on.',
-  exclude: 'Rows that exclude each other are accepted from now on.',
+  check: texts.rowsThatBreakTheCondition,
+  unique: texts.equalValuesAreAcceptedFrom,
+  primary: texts.rowsHaveNoKeyAny,
+  foreign: texts.referencesToRowsThatDo,
+  exclude: texts.rowsThatExcludeEachOther,
 }
 
 function DropConstraint({ table, constraint, onClose }: {
@@ -103,15 +104,15 @@ function DropConstraint({ table, constraint, onClose }: {
       },
     }))
     await reload(table.project)
-    if (metadata.deleted.length > 0) toast(`Also dropped: ${names(metadata.deleted)}.`)
+    if (metadata.deleted.length > 0) toast(texts.alsoDroppedDeleted2(names(metadata.deleted)))
   }
 
   return (
-    <Confirm title={`Drop ${constraint.name}`} open onClose={onClose} action="Drop constraint" onSubmit={drop}>
+    <Confirm title={texts.dropName(constraint.name)} open onClose={onClose} action={texts.dropConstraint} onSubmit={drop}>
       <div className={css.group}>
-        <p>{losses[constraint.type]} No rows are lost.</p>
+        <p>{texts.lossesNoRowsAreLost(losses[constraint.type])}</p>
         {isKey && (
-          <CheckField label="Drop foreign keys that reference it too" checked={cascade}
+          <CheckField label={texts.dropForeignKeysThatReference} checked={cascade}
             onChange={(e) => setCascade(e.target.checked)} />
         )}
       </div>

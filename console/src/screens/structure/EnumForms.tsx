@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'react'
+import { texts } from '#texts/structure'
 import { api, inProject, type Schemas } from '../../api/client'
 import { change, mentionsOf } from '../../components/change'
 import { FormDialog } from '../../components/Dialog'
@@ -32,13 +33,13 @@ export function NewEnum({ project, onClose }: Omit<Props, 'of'>) {
   }
 
   return (
-    <FormDialog title="Create an enum" open onClose={onClose} action="Create enum" onSubmit={create}
+    <FormDialog title={texts.createAnEnum} open onClose={onClose} action={texts.createEnum} onSubmit={create}
       disabled={values.length === 0}>
       <div className={css.pair}>
-        <TextField label="Name" required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
-        <TextField label="Schema" required value={schema} onChange={(e) => setSchema(e.target.value)} />
+        <TextField label={texts.name} required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
+        <TextField label={texts.schema} required value={schema} onChange={(e) => setSchema(e.target.value)} />
       </div>
-      <TextArea label="Values" rows={6} value={text} hint="One a line, in the order in which they sort."
+      <TextArea label={texts.values} rows={6} value={text} hint={texts.oneALineInThe}
         onChange={(e) => setText(e.target.value)} />
     </FormDialog>
   )
@@ -58,12 +59,12 @@ export function AddValue({ project, of, onClose }: Props) {
   }
 
   return (
-    <FormDialog title={`Add a value to ${of.name}`} open onClose={onClose} action="Add value" onSubmit={add}>
-      <TextField label="Value" required autoFocus value={value} hint="It can be renamed later, but not removed."
+    <FormDialog title={texts.addAValueToName(of.name)} open onClose={onClose} action={texts.addValue} onSubmit={add}>
+      <TextField label={texts.value} required autoFocus value={value} hint={texts.itCanBeRenamedLater}
         onChange={(e) => setValue(e.target.value)} />
-      <SelectField label="Place" value={before} onChange={(e) => setBefore(e.target.value)}>
-        <option value="">at the end</option>
-        {of.values.map((v) => <option key={v} value={v}>before {v}</option>)}
+      <SelectField label={texts.place} value={before} onChange={(e) => setBefore(e.target.value)}>
+        <option value="">{texts.atTheEnd}</option>
+        {of.values.map((v) => <option key={v} value={v}>{texts.beforeV(v)}</option>)}
       </SelectField>
     </FormDialog>
   )
@@ -80,15 +81,15 @@ export function RenameValue({ project, of, onClose }: Props) {
     }))
     await reload(project)
     const mentions = mentionsOf(metadata)
-    if (mentions !== '') toast(`Renamed ${former}.${mentions}`)
+    if (mentions !== '') toast(texts.renamedFormerMentions(former, mentions))
   }
 
   return (
-    <FormDialog title={`Rename a value of ${of.name}`} open onClose={onClose} action="Rename value" onSubmit={rename}>
-      <SelectField label="Value" value={former} onChange={(e) => setFormer(e.target.value)}>
+    <FormDialog title={texts.renameAValueOfName(of.name)} open onClose={onClose} action={texts.renameValue} onSubmit={rename}>
+      <SelectField label={texts.value} value={former} onChange={(e) => setFormer(e.target.value)}>
         {of.values.map((v) => <option key={v}>{v}</option>)}
       </SelectField>
-      <TextField label="New name" required value={value} hint="Rows that have the value show the new name."
+      <TextField label={texts.newName} required value={value} hint={texts.rowsThatHaveTheValue}
         onChange={(e) => setValue(e.target.value)} />
     </FormDialog>
   )

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -31,14 +32,14 @@ export function Enums() {
       params: { header: inProject(project), query: { page: Number(page), sort: 'name' } },
     })),
   })
-  const create = <Button needs="createEnum" look="primary" onClick={() => setOpened({ act: 'create' })}>Create enum</Button>
+  const create = <Button needs="createEnum" look="primary" onClick={() => setOpened({ act: 'create' })}>{texts.createEnum}</Button>
 
   return (
-    <Page title="Enums" lead="Types whose values come from a list. Values can be added and renamed, never removed."
+    <Page title={texts.enums} lead={texts.typesWhoseValuesComeFrom}
       actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No enum yet" action={create}>A column of an enum takes one of its values.</Empty>
+          <Empty title={texts.noEnumYet} action={create}>{texts.aColumnOfAnEnum}</Empty>
         ) : (
           <>
             <EnumTable enums={content} onOpen={setOpened} />
@@ -57,16 +58,16 @@ export function Enums() {
 
 function EnumTable({ enums, onOpen }: { enums: Enum[]; onOpen: (opened: Opened) => void }) {
   return (
-    <Table label="Enums" rows={enums} keyOf={(e) => String(e.id)} columns={[
-      { title: 'Name', cell: (e) => <code className={css.wrap}>{fullName(e)}</code> },
-      { title: 'Values', cell: (e) => (
+    <Table label={texts.enums} rows={enums} keyOf={(e) => String(e.id)} columns={[
+      { title: texts.name, cell: (e) => <code className={css.wrap}>{fullName(e)}</code> },
+      { title: texts.values, cell: (e) => (
         <span className={css.badges}>{e.values.map((v) => <Badge key={v}>{v}</Badge>)}</span>
       ) },
-      { title: 'Actions', align: 'right', cell: (e) => (
-        <Menu label={`Actions of ${e.name}`} items={[
-          { text: 'Add value', needs: 'createEnumValue', onSelect: () => onOpen({ act: 'add', of: e }) },
-          { text: 'Rename value', needs: 'renameEnumValue', onSelect: () => onOpen({ act: 'rename', of: e }) },
-          { text: 'Delete enum', danger: true, needs: 'deleteEnum', onSelect: () => onOpen({ act: 'delete', of: e }) },
+      { title: texts.actions, align: 'right', cell: (e) => (
+        <Menu label={texts.actionsOfName(e.name)} items={[
+          { text: texts.addValue, needs: 'createEnumValue', onSelect: () => onOpen({ act: 'add', of: e }) },
+          { text: texts.renameValue, needs: 'renameEnumValue', onSelect: () => onOpen({ act: 'rename', of: e }) },
+          { text: texts.deleteEnum, danger: true, needs: 'deleteEnum', onSelect: () => onOpen({ act: 'delete', of: e }) },
         ]} />
       ) },
     ]} />
@@ -82,8 +83,8 @@ function DeleteEnum({ project, of, onClose }: { project: string; of: Enum; onClo
   }
 
   return (
-    <Confirm title={`Delete ${fullName(of)}`} open onClose={onClose} action="Delete enum" onSubmit={remove}>
-      <p>The type and its list of values are lost. While a column or function uses it, it stays.</p>
+    <Confirm title={texts.deleteOf(fullName(of))} open onClose={onClose} action={texts.deleteEnum} onSubmit={remove}>
+      <p>{texts.theTypeAndItsList}</p>
     </Confirm>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
 import { change } from '../../components/change'
@@ -18,8 +19,8 @@ const onRows = ['select', 'insert', 'update', 'delete']
 const privileges = [...onRows, 'truncate', 'references', 'trigger'] // policies do not restrict the last three
 const changing = new Set(['insert', 'update', 'delete'])
 const meanings: Record<Role, string> = {
-  public: 'every role', anon: 'callers without an account', authenticated: 'signed-in users',
-  service_role: 'your own servers',
+  public: texts.everyRole, anon: texts.callersWithoutAnAccount, authenticated: texts.signedInUsers,
+  service_role: texts.yourOwnServers,
 }
 
 /** Which role may act on the table at all. */
@@ -59,7 +60,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
       await reload(table.project)
       setEdited({})
       setConfirmed(false)
-      toast('Saved grants')
+      toast(texts.savedGrants)
     } catch (error) {
       setFailure(error)
     } finally {
@@ -69,12 +70,12 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
 
   return (
     <>
-      <p>A grant lets a role act on the table; policies then select its rows. Users of your applications need both.</p>
-      <div className={css.matrix} tabIndex={0} role="region" aria-label="Grants">
+      <p>{texts.aGrantLetsARoleAct}</p>
+      <div className={css.matrix} tabIndex={0} role="region" aria-label={texts.grants}>
         <table>
           <thead>
             <tr>
-              <th scope="col">Role</th>
+              <th scope="col">{texts.role}</th>
               {privileges.map((p) => <th key={p} scope="col">{p}</th>)}
             </tr>
           </thead>
@@ -89,7 +90,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
                   const on = (edited[grant.role] ?? grant.privileges).includes(p)
                   return (
                     <td key={p} className={on === grant.privileges.includes(p) ? '' : css.changed}>
-                      <input type="checkbox" aria-label={`${grant.role} may ${p}`} checked={on}
+                      <input type="checkbox" aria-label={texts.roleMayP(grant.role, p)} checked={on}
                         disabled={refusal !== undefined || (!mayHave(grant.role, p) && !on)}
                         onChange={(e) => toggle(grant, p, e.target.checked)} />
                     </td>
@@ -101,17 +102,17 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
         </table>
       </div>
       {isOpen && (
-        <CheckField label="Callers without an account may write to this table" checked={confirmed}
-          hint="The change lets anon or public write. Policies still restrict the rows."
+        <CheckField label={texts.callersWithoutAnAccountMay} checked={confirmed}
+          hint={texts.theChangeLetsAnonOr}
           onChange={(e) => setConfirmed(e.target.checked)} />
       )}
       {failure !== null && <FailureNote error={failure} />}
       <Row>
         <Button needs="updateGrants" look="primary" busy={busy} disabled={changes.length === 0 || (isOpen && !confirmed)}
           onClick={() => void save()}>
-          Save grants
+          {texts.saveGrants}
         </Button>
-        {changes.length > 0 && <Button onClick={() => setEdited({})}>Discard changes</Button>}
+        {changes.length > 0 && <Button onClick={() => setEdited({})}>{texts.discardChanges}</Button>}
       </Row>
     </>
   )

@@ -1,4 +1,5 @@
 import { useId, useMemo, useState } from 'react'
+import { texts } from '#texts/structure'
 import { api } from '../../api/client'
 import { Button, IconButton } from '../../components/Button'
 import { change } from '../../components/change'
@@ -12,8 +13,8 @@ import css from './Structure.module.css'
 
 type Method = 'btree' | 'hash' | 'gin' | 'gist' | 'brin'
 const methods: Record<Method, string> = {
-  btree: 'B-tree: equality, ranges, order', hash: 'Hash: equality only', gin: 'GIN: jsonb, arrays, text search',
-  gist: 'GiST: geometry, ranges', brin: 'BRIN: very large tables in natural order',
+  btree: texts.bTreeEqualityRangesOrder, hash: texts.hashEqualityOnly, gin: texts.ginJsonbArraysTextSearch,
+  gist: texts.giSTGeometryRanges, brin: texts.brinVeryLargeTablesIn,
 }
 
 interface Key {
@@ -51,24 +52,24 @@ export function IndexForm({ table, onClose }: { table: TableRef; onClose: () => 
   }
 
   return (
-    <FormDialog title={`Create an index of ${table.name}`} open onClose={onClose} side action="Create index"
+    <FormDialog title={texts.createAnIndexOfName(table.name)} open onClose={onClose} side action={texts.createIndex}
       onSubmit={create}>
       <KeyList keys={keys} columns={columns} onChange={setKeys} />
-      <SelectField label="Method" value={method} onChange={(e) => setMethod(e.target.value as Method)}>
+      <SelectField label={texts.method} value={method} onChange={(e) => setMethod(e.target.value as Method)}>
         {Object.entries(methods).map(([m, text]) => <option key={m} value={m}>{text}</option>)}
       </SelectField>
       <div className={css.checks}>
-        <CheckField label="Unique" checked={unique} onChange={(e) => setUnique(e.target.checked)} />
+        <CheckField label={texts.unique} checked={unique} onChange={(e) => setUnique(e.target.checked)} />
         {unique && (
-          <CheckField label="At most one null" checked={!distinct} onChange={(e) => setDistinct(!e.target.checked)} />
+          <CheckField label={texts.atMostOneNull} checked={!distinct} onChange={(e) => setDistinct(!e.target.checked)} />
         )}
       </div>
-      <TextField label="Only rows where" value={where} onChange={(e) => setWhere(e.target.value)}
-        hint="A condition for a partial index, such as deleted_at is null. Empty: all rows." />
-      <TextField label="Include columns" value={include} onChange={(e) => setInclude(e.target.value)}
-        hint="Separated by commas. The index holds their values, so that queries need not read the table." />
-      <TextField label="Name" value={name} onChange={(e) => setName(e.target.value)}
-        hint="Empty: made from the names of the table and the columns." />
+      <TextField label={texts.onlyRowsWhere} value={where} onChange={(e) => setWhere(e.target.value)}
+        hint={texts.aConditionForAPartial} />
+      <TextField label={texts.includeColumns} value={include} onChange={(e) => setInclude(e.target.value)}
+        hint={texts.separatedByCommasTheIndex} />
+      <TextField label={texts.name} value={name} onChange={(e) => setName(e.target.value)}
+        hint={texts.emptyMadeFromTheNames} />
       <SQLPreview change={createIndex(table.name, {
         name, include: included, method, unique, where, keys: keys.map((k) => sqlOf(k, columns)),
       })} />
@@ -82,27 +83,27 @@ function KeyList({ keys, columns, onChange }: { keys: Key[]; columns: string[]; 
 
   return (
     <fieldset className={css.group}>
-      <legend>Columns or expressions</legend>
+      <legend>{texts.columnsOrExpressions}</legend>
       <datalist id={list}>{columns.map((c) => <option key={c} value={c} />)}</datalist>
       {keys.map((key, i) => (
         <div key={i} className={css.keys}>
-          <input className={inputClass} aria-label={`Column or expression ${i + 1}`} list={list} required
-            value={key.text} placeholder="title or lower(title)" onChange={(e) => set(i, { text: e.target.value })} />
-          <select className={inputClass} aria-label={`Order of ${i + 1}`} value={key.descending ? 'desc' : 'asc'}
+          <input className={inputClass} aria-label={texts.columnOrExpressionI(i + 1)} list={list} required
+            value={key.text} placeholder={texts.titleOrLowerTitle} onChange={(e) => set(i, { text: e.target.value })} />
+          <select className={inputClass} aria-label={texts.orderOfI(i + 1)} value={key.descending ? 'desc' : 'asc'}
             onChange={(e) => set(i, { descending: e.target.value === 'desc' })}>
-            <option value="asc">ascending</option>
-            <option value="desc">descending</option>
+            <option value="asc">{texts.ascending}</option>
+            <option value="desc">{texts.descending}</option>
           </select>
-          <input className={inputClass} aria-label={`Operator class of ${i + 1}`} placeholder="operator class"
+          <input className={inputClass} aria-label={texts.operatorClassOfI(i + 1)} placeholder={texts.operatorClass}
             value={key.operatorClass} onChange={(e) => set(i, { operatorClass: e.target.value })} />
-          <IconButton label={`Remove ${i + 1}`} disabled={keys.length === 1}
+          <IconButton label={texts.removeI(i + 1)} disabled={keys.length === 1}
             onClick={() => onChange(keys.filter((_, other) => other !== i))}>
             ✕
           </IconButton>
         </div>
       ))}
       <div>
-        <Button onClick={() => onChange([...keys, noKey])}>Add key</Button>
+        <Button onClick={() => onChange([...keys, noKey])}>{texts.addKey}</Button>
       </div>
     </fieldset>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -24,25 +25,25 @@ export function Indexes({ table }: { table: TableRef }) {
     queryFn: () => read(api.GET('/tables/{tableUUID}/indexes', { params: onTable(table) })),
     refetchInterval: ({ state }) => (state.data?.content.some((i) => i.status === 'building') ? pollEvery : false),
   })
-  const add = <Button needs="createIndex" look="primary" onClick={() => setAdds(true)}>Create index</Button>
+  const add = <Button needs="createIndex" look="primary" onClick={() => setAdds(true)}>{texts.createIndex}</Button>
 
   return (
     <>
       <Row>{add}</Row>
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No index yet" action={add}>An index makes filters and sorts by its columns fast.</Empty>
+          <Empty title={texts.noIndexYet} action={add}>{texts.anIndexMakesFiltersAnd}</Empty>
         ) : (
-          <Table label={`Indexes of ${table.name}`} rows={content} keyOf={(i) => i.name} columns={[
-            { title: 'Name', cell: (i) => <code className={css.wrap}>{i.name}</code> },
-            { title: 'Keys', cell: (i) => <Keys index={i} /> },
-            { title: 'Kind', narrow: true, cell: (i) => <Kind index={i} /> },
-            { title: 'State', cell: (i) => <State index={i} /> },
-            { title: 'Actions', align: 'right', cell: (i) => i.constraint ? (
-              <span className={css.quiet}>part of a constraint</span>
+          <Table label={texts.indexesOfName(table.name)} rows={content} keyOf={(i) => i.name} columns={[
+            { title: texts.name, cell: (i) => <code className={css.wrap}>{i.name}</code> },
+            { title: texts.keys, cell: (i) => <Keys index={i} /> },
+            { title: texts.kind, narrow: true, cell: (i) => <Kind index={i} /> },
+            { title: texts.state, cell: (i) => <State index={i} /> },
+            { title: texts.actions, align: 'right', cell: (i) => i.constraint ? (
+              <span className={css.quiet}>{texts.partOfAConstraint}</span>
             ) : (
-              <Button needs="deleteIndex" look="danger" aria-label={`Drop ${i.name}`} onClick={() => setDropped(i)}>
-                Drop
+              <Button needs="deleteIndex" look="danger" aria-label={texts.dropName(i.name)} onClick={() => setDropped(i)}>
+                {texts.drop}
               </Button>
             ) },
           ]} />
@@ -68,9 +69,9 @@ function Kind({ index }: { index: Index }) {
   return (
     <span className={css.badges}>
       <Badge>{index.method}</Badge>
-      {index.primary && <Badge tone="success">primary key</Badge>}
-      {index.unique && !index.primary && <Badge>unique</Badge>}
-      {index.nullsNotDistinct && <Badge>nulls not distinct</Badge>}
+      {index.primary && <Badge tone="success">{texts.primaryKey2}</Badge>}
+      {index.unique && !index.primary && <Badge>{texts.unique2}</Badge>}
+      {index.nullsNotDistinct && <Badge>{texts.nullsNotDistinct}</Badge>}
     </span>
   )
 }
@@ -78,13 +79,13 @@ function Kind({ index }: { index: Index }) {
 function State({ index }: { index: Index }) {
   switch (index.status) {
     case 'ready':
-      return <Badge tone="success">ready</Badge>
+      return <Badge tone="success">{texts.ready}</Badge>
     case 'building':
-      return <Badge tone="warning">building</Badge>
+      return <Badge tone="warning">{texts.building}</Badge>
     case 'failed':
       return (
         <>
-          <Badge tone="danger">failed</Badge>
+          <Badge tone="danger">{texts.failed}</Badge>
           <p className={css.wrap}>{index.error}</p>
         </>
       )
@@ -100,10 +101,10 @@ function DropIndex({ table, index, onClose }: { table: TableRef; index: Index; o
   }
 
   return (
-    <Confirm title={`Drop ${index.name}`} open onClose={onClose} action="Drop index" onSubmit={drop}>
+    <Confirm title={texts.dropName(index.name)} open onClose={onClose} action={texts.dropIndex} onSubmit={drop}>
       <p>
-        No rows are lost. Queries that the index serves become slower
-        {index.unique ? ', and equal values are no longer refused' : ''}.
+        {texts.noRowsAreLostQueries}
+        {index.unique ? texts.andEqualValuesAreNo : ''}.
       </p>
     </Confirm>
   )

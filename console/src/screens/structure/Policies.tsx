@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -27,7 +28,7 @@ export function Policies({ table, rowLevelSecurity }: { table: TableRef; rowLeve
   })
   const create = (
     <Button needs="createPolicy" look="primary" onClick={() => setOpened({ act: 'create' })}>
-      Create policy
+      {texts.createPolicy}
     </Button>
   )
 
@@ -37,10 +38,10 @@ export function Policies({ table, rowLevelSecurity }: { table: TableRef; rowLeve
       <Row>{create}</Row>
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No policy yet" action={create}>
+          <Empty title={texts.noPolicyYet} action={create}>
             {rowLevelSecurity
-              ? 'Without a policy, only the owner and the service role reach rows.'
-              : 'Policies have no effect while row level security is off.'}
+              ? texts.withoutAPolicyOnlyThe
+              : texts.policiesHaveNoEffectWhile}
           </Empty>
         ) : <PolicyTable table={table} policies={content} onOpen={setOpened} />}
       </Loaded>
@@ -57,29 +58,29 @@ function PolicyTable({ table, policies, onOpen }: {
   onOpen: (opened: Opened) => void
 }) {
   return (
-    <Table label={`Policies of ${table.name}`} rows={policies} keyOf={(p) => p.name} columns={[
-      { title: 'Name', cell: (p) => (
+    <Table label={texts.policiesOfName(table.name)} rows={policies} keyOf={(p) => p.name} columns={[
+      { title: texts.name, cell: (p) => (
         <>
           <span className={css.wrap}>{p.name}</span>
           <p className={css.badges}>
             <Badge>{p.command}</Badge>
-            {!p.permissive && <Badge tone="warning">restrictive</Badge>}
+            {!p.permissive && <Badge tone="warning">{texts.restrictive2}</Badge>}
           </p>
         </>
       ) },
-      { title: 'Roles', narrow: true, cell: (p) => (
+      { title: texts.roles, narrow: true, cell: (p) => (
         <span className={css.badges}>{p.roles.map((role) => <Badge key={role}>{role}</Badge>)}</span>
       ) },
-      { title: 'Condition', cell: (p) => (
+      { title: texts.condition, cell: (p) => (
         <>
-          {p.using !== null && <p className={css.expression}>using ({p.using})</p>}
-          {p.withCheck !== null && <p className={css.expression}>with check ({p.withCheck})</p>}
+          {p.using !== null && <p className={css.expression}>{texts.using(p.using)}</p>}
+          {p.withCheck !== null && <p className={css.expression}>{texts.withCheckWithCheck(p.withCheck)}</p>}
         </>
       ) },
-      { title: 'Actions', align: 'right', cell: (p) => (
-        <Menu label={`Actions of ${p.name}`} items={[
-          { text: 'Edit policy', needs: 'updatePolicy', onSelect: () => onOpen({ act: 'edit', policy: p }) },
-          { text: 'Delete policy', danger: true, needs: 'deletePolicy',
+      { title: texts.actions, align: 'right', cell: (p) => (
+        <Menu label={texts.actionsOfName(p.name)} items={[
+          { text: texts.editPolicy, needs: 'updatePolicy', onSelect: () => onOpen({ act: 'edit', policy: p }) },
+          { text: texts.deletePolicy, danger: true, needs: 'deletePolicy',
             onSelect: () => onOpen({ act: 'delete', policy: p }) },
         ]} />
       ) },
@@ -96,12 +97,11 @@ function DeletePolicy({ table, policy, onClose }: { table: TableRef; policy: Pol
   }
 
   return (
-    <Confirm title={`Delete ${policy.name}`} open onClose={onClose} action="Delete policy" onSubmit={remove}>
+    <Confirm title={texts.deleteName(policy.name)} open onClose={onClose} action={texts.deletePolicy} onSubmit={remove}>
       <p>
-        {policy.permissive
-          ? `${policy.roles.join(', ')} lose access to the rows that only this policy allows.`
-          : `${policy.roles.join(', ')} get access to the rows that this policy alone withheld.`}
-        {' '}No rows are lost.
+        {texts.rolesNoRowsAreLost(policy.permissive
+          ? texts.loseAccessToTheRows(policy.roles.join(', '))
+          : texts.getAccessToTheRows(policy.roles.join(', ')))}
       </p>
     </Confirm>
   )

@@ -1,4 +1,5 @@
 import { useId, useMemo, useState } from 'react'
+import { texts } from '#texts/structure'
 import { api, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
 import { change } from '../../components/change'
@@ -11,7 +12,7 @@ import { opensWrites, templates, type Choice, type Template } from './templates'
 import css from './Structure.module.css'
 import look from './Policies.module.css'
 
-const commands = { select: 'select: read', insert: 'insert', update: 'update', delete: 'delete', all: 'all commands' }
+const commands = { select: 'select: read', insert: 'insert', update: 'update', delete: 'delete', all: texts.allCommands }
 const allRoles = ['anon', 'authenticated', 'service_role', 'public'] as const
 type Role = (typeof allRoles)[number]
 
@@ -31,7 +32,7 @@ export function PolicyForm({ table, policy, onClose }: Props) {
   if (template !== null) return <Filled table={table} template={template} onClose={onClose} />
 
   return (
-    <Dialog title="Create a policy" open onClose={onClose} side>
+    <Dialog title={texts.createAPolicy} open onClose={onClose} side>
       <div className={look.templates}>
         {templates.map((t) => (
           <button key={t.title} type="button" className={look.template} onClick={() => setTemplate(t)}>
@@ -61,12 +62,12 @@ function Filled({ table, template, onClose }: { table: TableRef; template: Templ
       }}>
         <p>{template.text}</p>
         {template.needs === 'owner' && (
-          <ColumnSelect label="Column with the user's ID" value={owner} columns={columns.filter((c) => c.type === 'uuid')}
-            hint="A column of the type uuid, filled with auth.uid()." onChange={(name) => set({ owner: name })} />
+          <ColumnSelect label={texts.columnWithTheUsersID} value={owner} columns={columns.filter((c) => c.type === 'uuid')}
+            hint={texts.aColumnOfTheType} onChange={(name) => set({ owner: name })} />
         )}
         {template.needs === 'members' && <Members table={table} columns={columns} choice={choice} set={set} />}
         <div>
-          <Button type="submit" look="primary">Fill in policy</Button>
+          <Button type="submit" look="primary">{texts.fillInPolicy}</Button>
         </div>
       </form>
     </Dialog>
@@ -86,14 +87,14 @@ function Members({ table, columns, choice, set }: {
 
   return (
     <>
-      <ColumnSelect label="Column that names the group" value={choice.group} columns={columns}
+      <ColumnSelect label={texts.columnThatNamesTheGroup} value={choice.group} columns={columns}
         onChange={(name) => set({ group: name })} />
-      <TextField label="Table of memberships" required list={list} value={choice.members}
+      <TextField label={texts.tableOfMemberships} required list={list} value={choice.members}
         onChange={(e) => set({ members: e.target.value })} />
       <datalist id={list}>{tables.map((t) => <option key={t} value={t} />)}</datalist>
-      <ColumnSelect label="Its column that names the group" value={choice.memberGroup} columns={theirs}
+      <ColumnSelect label={texts.itsColumnThatNamesThe} value={choice.memberGroup} columns={theirs}
         onChange={(name) => set({ memberGroup: name })} />
-      <ColumnSelect label="Its column with the user's ID" value={choice.memberUser} columns={theirs}
+      <ColumnSelect label={texts.itsColumnWithTheUsers} value={choice.memberUser} columns={theirs}
         onChange={(name) => set({ memberUser: name })} />
     </>
   )
@@ -108,7 +109,7 @@ function ColumnSelect({ label, hint, value, columns, onChange }: {
 }) {
   return (
     <SelectField label={label} hint={hint} required value={value} onChange={(e) => onChange(e.target.value)}>
-      <option value="">Choose…</option>
+      <option value="">{texts.choose}</option>
       {columns.map((c) => <option key={c.name} value={c.name}>{c.name} ({c.type})</option>)}
     </SelectField>
   )
@@ -135,18 +136,18 @@ function Editor({ table, initial, former, onClose }: {
   }
 
   return (
-    <FormDialog title={isNew ? 'Create a policy' : `Edit ${former}`} open onClose={onClose} side
-      action={isNew ? 'Create policy' : 'Save policy'} onSubmit={save}
+    <FormDialog title={isNew ? texts.createAPolicy : texts.editFormer(former)} open onClose={onClose} side
+      action={isNew ? texts.createPolicy : texts.savePolicy} onSubmit={save}
       disabled={draft.roles.length === 0 || (isOpen && !confirmed)}>
-      <TextField label="Name" required value={draft.name} hint="Letters, digits and _."
+      <TextField label={texts.name} required value={draft.name} hint={texts.lettersDigitsAnd}
         onChange={(e) => set({ name: e.target.value })} />
-      <SelectField label="Command" value={draft.command} disabled={!isNew}
-        {...(!isNew && { hint: 'The command cannot change: delete the policy and create another one.' })}
+      <SelectField label={texts.command} value={draft.command} disabled={!isNew}
+        {...(!isNew && { hint: texts.theCommandCannotChangeDelete })}
         onChange={(e) => set({ command: e.target.value as PolicyDraft['command'] })}>
         {Object.entries(commands).map(([command, text]) => <option key={command} value={command}>{text}</option>)}
       </SelectField>
       <fieldset className={css.group}>
-        <legend>Roles</legend>
+        <legend>{texts.roles}</legend>
         <div className={css.checks}>
           {allRoles.map((role) => (
             <CheckField key={role} label={role} checked={draft.roles.includes(role)}
@@ -156,13 +157,13 @@ function Editor({ table, initial, former, onClose }: {
       </fieldset>
       <Conditions draft={draft} set={set} />
       {isNew && (
-        <CheckField label="Restrictive" checked={!draft.permissive}
-          hint="A row must satisfy every restrictive policy and at least one permissive policy."
+        <CheckField label={texts.restrictive} checked={!draft.permissive}
+          hint={texts.aRowMustSatisfyEvery}
           onChange={(e) => set({ permissive: !e.target.checked })} />
       )}
       {isOpen && (
-        <CheckField label="Callers without an account may write these rows" checked={confirmed}
-          hint="The policy lets anon or public write. Confirm that this is meant."
+        <CheckField label={texts.callersWithoutAnAccountMayWrite} checked={confirmed}
+          hint={texts.thePolicyLetsAnonOr}
           onChange={(e) => setConfirmed(e.target.checked)} />
       )}
       <SQLPreview change={createPolicy(table.name, draft)} />
@@ -174,14 +175,14 @@ function Conditions({ draft, set }: { draft: PolicyDraft; set: (part: Partial<Po
   return (
     <>
       {draft.command !== 'insert' && (
-        <TextArea label="Existing rows: using" spellCheck={false} value={draft.using}
-          required hint="A condition on rows that are read, updated or deleted. auth.uid() is the user's ID."
+        <TextArea label={texts.existingRowsUsing} spellCheck={false} value={draft.using}
+          required hint={texts.aConditionOnRowsThat}
           onChange={(e) => set({ using: e.target.value })} />
       )}
       {writes(draft.command) && (
-        <TextArea label="Written rows: with check" spellCheck={false} value={draft.withCheck}
+        <TextArea label={texts.writtenRowsWithCheck} spellCheck={false} value={draft.withCheck}
           required={draft.command === 'insert'}
-          hint={draft.command === 'insert' ? 'A condition on new rows.' : 'A condition on rows as they are written. Empty: the same as using.'}
+          hint={draft.command === 'insert' ? texts.aConditionOnNewRows : texts.aConditionOnRowsAs}
           onChange={(e) => set({ withCheck: e.target.value })} />
       )}
     </>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { failureOf } from '../../api/failure'
 import { send } from '../../api/client'
 import { ButtonLink } from '../../components/Button'
@@ -27,14 +28,14 @@ export function ReadAs({ table, as }: { table: TableRef; as: string }) {
     queryFn: () => readAs(project, schema, name.slice(schema.length + 1), as),
   })
   const search = as === 'service_role' ? {} : { as }
-  const link = <ButtonLink to={tablePath(project, name) as string} search={search as never}>Open rows as this caller</ButtonLink>
+  const link = <ButtonLink to={tablePath(project, name) as string} search={search as never}>{texts.openRowsAsThisCaller}</ButtonLink>
 
   if (query.isPending) return <Skeleton rows={3} />
   if (query.error !== null) {
     return (
-      <section aria-label="Answer" className={look.answer}>
-        <p>The caller reads nothing. The rows API answers:</p>
-        <Failure error={query.error} retry={() => void query.refetch()} title="Refused" />
+      <section aria-label={texts.answer} className={look.answer}>
+        <p>{texts.theCallerReadsNothingThe}</p>
+        <Failure error={query.error} retry={() => void query.refetch()} title={texts.refused} />
       </section>
     )
   }
@@ -42,10 +43,10 @@ export function ReadAs({ table, as }: { table: TableRef; as: string }) {
   const { rows, total } = query.data
   const columns = Object.keys(rows[0] ?? {}).slice(0, shownColumns)
   return (
-    <section aria-label="Answer" className={look.answer}>
-      <p>{rows.length === 0 ? 'The caller reads no row: no policy shows it one, or there is none.' : `The caller reads ${countText(rows, total)}.`}</p>
+    <section aria-label={texts.answer} className={look.answer}>
+      <p>{rows.length === 0 ? texts.theCallerReadsNoRow : texts.theCallerReadsRows(countText(rows, total))}</p>
       {rows.length > 0 && (
-        <Table label="Rows that the caller reads" rows={rows} keyOf={(row) => JSON.stringify(row)} columns={columns.map((c) => ({
+        <Table label={texts.rowsThatTheCallerReads} rows={rows} keyOf={(row) => JSON.stringify(row)} columns={columns.map((c) => ({
           title: c, cell: (row: Record<string, Exact>) => <span className={css.wrap}>{(textOf(row[c] ?? null) ?? 'null').slice(0, longest)}</span>,
         }))} />
       )}
@@ -56,7 +57,7 @@ export function ReadAs({ table, as }: { table: TableRef; as: string }) {
 
 function countText(rows: unknown[], total: number | null): string {
   const n = total ?? rows.length
-  return `${total === null ? 'at least ' : ''}${n.toLocaleString()} ${n === 1 ? 'row' : 'rows'}${n > rows.length ? `, of which these are the first ${rows.length}` : ''}`
+  return `${total === null ? texts.atLeast : ''}${n === 1 ? texts.oneRow : texts.countRows(n.toLocaleString())}${n > rows.length ? texts.ofWhichTheseAreThe(rows.length) : ''}`
 }
 
 async function readAs(project: string, schema: string, name: string, as: string): Promise<Answer> {

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/structure'
 import { api } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -20,30 +21,29 @@ export function RowSecurity({ table, on, policies }: { table: TableRef; on: bool
   }
 
   return (
-    <section className={css.state} aria-label="Row level security">
+    <section className={css.state} aria-label={texts.rowLevelSecurity}>
       <div>
         <h2>
-          Row level security <Badge tone={on ? 'success' : 'danger'}>{on ? 'on' : 'off'}</Badge>
+          {texts.rowLevelSecurity}{' '}<Badge tone={on ? 'success' : 'danger'}>{on ? texts.on : texts.off}</Badge>
         </h2>
         <p>{meaning(on, policies)}</p>
       </div>
       <Button needs="updateTable" look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>
-        {on ? 'Turn off' : 'Turn on'}
+        {on ? texts.turnOff : texts.turnOn}
       </Button>
       {asks && on && (
-        <Confirm title="Turn off row level security" open onClose={close} action="Turn off" name={table.name}
+        <Confirm title={texts.turnOffRowLevelSecurity} open onClose={close} action={texts.turnOff} name={table.name}
           onSubmit={turn}>
           <p>
-            All rows of {table.name} become accessible to every role with a privilege on the table. Its policies stay,
-            without effect.
+            {texts.allRowsOfBecomeAccessible(table.name)}
           </p>
         </Confirm>
       )}
       {asks && !on && (
-        <FormDialog title="Turn on row level security" open onClose={close} action="Turn on" onSubmit={turn}>
+        <FormDialog title={texts.turnOnRowLevelSecurity} open onClose={close} action={texts.turnOn} onSubmit={turn}>
           <p>
-            Roles other than the owner and the service role see only rows that a policy allows
-            {policies === 0 ? ': none yet, since there is no policy' : ''}.
+            {texts.rolesOtherThanTheOwner}
+            {policies === 0 ? texts.noneYetSinceThereIs : ''}.
           </p>
         </FormDialog>
       )}
@@ -52,8 +52,8 @@ export function RowSecurity({ table, on, policies }: { table: TableRef; on: bool
 }
 
 function meaning(on: boolean, policies: number | undefined): string {
-  if (!on) return 'Every role with a privilege on the table reaches all of its rows. Policies have no effect.'
-  if (policies === 0) return 'There is no policy, so only the owner and the service role reach rows.'
+  if (!on) return texts.everyRoleWithAPrivilege
+  if (policies === 0) return texts.thereIsNoPolicySo
 
-  return 'A role reaches the rows that a policy allows, if it also has the privilege (see Grants).'
+  return texts.aRoleReachesTheRows
 }

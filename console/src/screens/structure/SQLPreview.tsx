@@ -1,3 +1,4 @@
+import { texts } from '#texts/structure'
 import { Code } from '../../components/Bits'
 import type { Change } from './ddl'
 import css from './Structure.module.css'
@@ -8,8 +9,8 @@ export function SQLPreview({ change }: { change: Change }) {
 
   return (
     <div className={css.preview}>
-      <h3>As SQL</h3>
-      <Code text={change.sql} label="SQL of the change" />
+      <h3>{texts.asSQL}</h3>
+      <Code text={change.sql} label={texts.sqlOfTheChange} />
       <p className={css.quiet}>{change.lock}</p>
     </div>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { texts } from '#texts/structure'
 import { Button, ButtonLink } from '../../components/Button'
 import { FormDialog } from '../../components/Dialog'
 import { TextArea } from '../../components/Field'
@@ -19,13 +20,13 @@ import { onTable, reload, useTable, type TableRef } from './table'
 import { Triggers } from './Triggers'
 
 const sections = {
-  columns: { text: 'Columns', view: Columns },
-  indexes: { text: 'Indexes', view: Indexes },
-  constraints: { text: 'Constraints', view: Constraints },
-  triggers: { text: 'Triggers', view: Triggers },
-  policies: { text: 'Policies', view: Policies },
-  grants: { text: 'Grants', view: Grants },
-  access: { text: 'Access', view: Access },
+  columns: { text: texts.columns, view: Columns },
+  indexes: { text: texts.indexes, view: Indexes },
+  constraints: { text: texts.constraints, view: Constraints },
+  triggers: { text: texts.triggers, view: Triggers },
+  policies: { text: texts.policies, view: Policies },
+  grants: { text: texts.grants, view: Grants },
+  access: { text: texts.access, view: Access },
 }
 
 type Section = keyof typeof sections
@@ -41,14 +42,14 @@ export function Structure() {
   const info = query.data
 
   return (
-    <Page title={table} lead={info?.metadata.comment || 'Structure of the table'} actions={
+    <Page title={table} lead={info?.metadata.comment || texts.structureOfTheTable} actions={
       <>
-        {info && <Button needs="updateTable" onClick={() => setComments(true)}>Edit comment</Button>}
-        <ButtonLink to={`/projects/${project}/enums` as string}>Enums</ButtonLink>
-        <ButtonLink to={tablePath(project, table) as string}>Rows</ButtonLink>
+        {info && <Button needs="updateTable" onClick={() => setComments(true)}>{texts.editComment}</Button>}
+        <ButtonLink to={`/projects/${project}/enums` as string}>{texts.enums}</ButtonLink>
+        <ButtonLink to={tablePath(project, table) as string}>{texts.rows}</ButtonLink>
       </>
     }>
-      <Tabs label="Structure" tabs={(Object.keys(sections) as Section[]).map((name) => ({
+      <Tabs label={texts.structure} tabs={(Object.keys(sections) as Section[]).map((name) => ({
         text: sections[name].text, to: '.', search: (name === 'columns' ? {} : { tab: name }) as never, replace: true,
         active: name === section,
       }))} />
@@ -78,9 +79,9 @@ function EditComment({ table, comment, onClose }: { table: TableRef; comment: st
   }
 
   return (
-    <FormDialog title={`Comment on ${table.name}`} open onClose={onClose} action="Save comment" onSubmit={save}
+    <FormDialog title={texts.commentOnName(table.name)} open onClose={onClose} action={texts.saveComment} onSubmit={save}
       disabled={text === comment}>
-      <TextArea label="Comment" hint="What the table holds, for people. It is also in the API's description of the rows."
+      <TextArea label={texts.comment} hint={texts.whatTheTableHoldsFor}
         value={text} onChange={(e) => setText(e.target.value)} />
     </FormDialog>
   )

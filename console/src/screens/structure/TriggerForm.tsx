@@ -1,7 +1,8 @@
 import { useMemo, useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
-import { api, inProject, read } from '../../api/client'
+import { texts } from '#texts/structure'
+import { api } from '../../api/client'
 import { change } from '../../components/change'
+import { useFunctions } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextField } from '../../components/Field'
 import { onTable, reload, type TableRef } from './table'
@@ -35,18 +36,18 @@ export function TriggerForm({ table, onClose }: { table: TableRef; onClose: () =
   }
 
   return (
-    <FormDialog title={`Create a trigger of ${table.name}`} open onClose={onClose} side action="Create trigger"
+    <FormDialog title={texts.createATriggerOfName(table.name)} open onClose={onClose} side action={texts.createTrigger}
       onSubmit={create} disabled={events.length === 0}>
-      <TextField label="Name" required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
-      <SelectField label="Function" required value={called} onChange={(e) => setCalled(e.target.value)}
+      <TextField label={texts.name} required autoFocus value={name} onChange={(e) => setName(e.target.value)} />
+      <SelectField label={texts.function} required value={called} onChange={(e) => setCalled(e.target.value)}
         hint={functions.length === 0
-          ? 'No function returns the type trigger yet: create one at Functions.'
-          : 'Functions that return the type trigger.'}>
-        <option value="">Choose…</option>
+          ? texts.noFunctionReturnsTheType
+          : texts.functionsThatReturnTheType}>
+        <option value="">{texts.choose}</option>
         {functions.map((f) => <option key={f}>{f}</option>)}
       </SelectField>
       <fieldset className={css.group}>
-        <legend>Events</legend>
+        <legend>{texts.events}</legend>
         <div className={css.checks}>
           {allEvents.map((event) => (
             <CheckField key={event} label={event} checked={events.includes(event)}
@@ -56,31 +57,28 @@ export function TriggerForm({ table, onClose }: { table: TableRef; onClose: () =
         </div>
       </fieldset>
       <div className={css.pair}>
-        <SelectField label="Timing" value={timing} onChange={(e) => setTiming(e.target.value as typeof timing)}>
-          <option value="before">before the change</option>
-          <option value="after">after the change</option>
+        <SelectField label={texts.timing} value={timing} onChange={(e) => setTiming(e.target.value as typeof timing)}>
+          <option value="before">{texts.beforeTheChange}</option>
+          <option value="after">{texts.afterTheChange}</option>
         </SelectField>
-        <SelectField label="Once per" value={level} onChange={(e) => {
+        <SelectField label={texts.oncePer} value={level} onChange={(e) => {
           setLevel(e.target.value as typeof level)
           if (e.target.value === 'row') setEvents(events.filter((x) => x !== 'truncate'))
         }}>
-          <option value="row">row</option>
-          <option value="statement">statement</option>
+          <option value="row">{texts.row}</option>
+          <option value="statement">{texts.statement}</option>
         </SelectField>
       </div>
-      <TextField label="Only updates of columns" value={columns} disabled={!events.includes('update')}
-        hint="Separated by commas. Empty: all columns." onChange={(e) => setColumns(e.target.value)} />
-      <TextField label="Only when" value={when} placeholder="old.price is distinct from new.price"
-        hint="A condition on old and new. Empty: always." onChange={(e) => setWhen(e.target.value)} />
+      <TextField label={texts.onlyUpdatesOfColumns} value={columns} disabled={!events.includes('update')}
+        hint={texts.separatedByCommasEmptyAll} onChange={(e) => setColumns(e.target.value)} />
+      <TextField label={texts.onlyWhen} value={when} placeholder={texts.oldPriceIsDistinctFrom}
+        hint={texts.aConditionOnOldAnd} onChange={(e) => setWhen(e.target.value)} />
     </FormDialog>
   )
 }
 
 function useTriggerFunctions(project: string): string[] {
-  const { data } = useQuery({
-    queryKey: ['functions', project, 'all'],
-    queryFn: () => read(api.GET('/functions', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const { data } = useFunctions(project)
 
-  return data?.content.filter((f) => f.returnType === 'trigger').map((f) => `${f.schema}.${f.name}`) ?? []
+  return data?.filter((f) => f.returnType === 'trigger').map((f) => `${f.schema}.${f.name}`) ?? []
 }

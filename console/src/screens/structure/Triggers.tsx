@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/structure'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -24,7 +25,7 @@ export function Triggers({ table }: { table: TableRef }) {
     queryKey: ['tables', table.project, table.uuid, 'triggers'],
     queryFn: () => read(api.GET('/tables/{tableUUID}/triggers', { params: onTable(table) })),
   })
-  const add = <Button needs="createTrigger" look="primary" onClick={() => setAdds(true)}>Create trigger</Button>
+  const add = <Button needs="createTrigger" look="primary" onClick={() => setAdds(true)}>{texts.createTrigger}</Button>
 
   async function toggle(t: Trigger) {
     setFailure(null)
@@ -45,27 +46,26 @@ export function Triggers({ table }: { table: TableRef }) {
       {failure !== null && <FailureNote error={failure} />}
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No trigger yet" action={add}>
-            A trigger calls a function when rows change. The function returns the type trigger; write it at{' '}
-            <Link to={`/projects/${table.project}/functions` as string}>Functions</Link> first.
+          <Empty title={texts.noTriggerYet} action={add}>
+            {texts.aTriggerCallsAFunction(<Link to={`/projects/${table.project}/functions` as string}>{texts.functions}</Link>)}
           </Empty>
         ) : (
-          <Table label={`Triggers of ${table.name}`} rows={content} keyOf={(t) => t.name} columns={[
-            { title: 'Name', cell: (t) => <code className={css.wrap}>{t.name}</code> },
-            { title: 'When', cell: (t) => (
+          <Table label={texts.triggersOfName(table.name)} rows={content} keyOf={(t) => t.name} columns={[
+            { title: texts.name, cell: (t) => <code className={css.wrap}>{t.name}</code> },
+            { title: texts.when, cell: (t) => (
               <span title={t.definition}>
-                {t.timing} {t.events.join(' or ')}, per {t.level}
-                {t.columns.length > 0 && `, on ${t.columns.join(', ')}`}
+                {texts.timingEventsPerLevel(t.timing, t.events.join(' or '), t.level)}
+                {t.columns.length > 0 && texts.onColumns(t.columns.join(', '))}
               </span>
             ) },
-            { title: 'Function', narrow: true, cell: (t) => <code className={css.wrap}>{t.function}</code> },
-            { title: 'State', cell: (t) => (
-              <Badge tone={t.enabled ? 'success' : 'warning'}>{t.enabled ? 'enabled' : 'disabled'}</Badge>
+            { title: texts.function, narrow: true, cell: (t) => <code className={css.wrap}>{t.function}</code> },
+            { title: texts.state, cell: (t) => (
+              <Badge tone={t.enabled ? 'success' : 'warning'}>{t.enabled ? texts.enabled : texts.disabled}</Badge>
             ) },
-            { title: 'Actions', align: 'right', cell: (t) => (
-              <Menu label={`Actions of ${t.name}`} items={[
-                { text: t.enabled ? 'Disable' : 'Enable', needs: 'updateTrigger', onSelect: () => void toggle(t) },
-                { text: 'Drop trigger', danger: true, needs: 'deleteTrigger', onSelect: () => setDropped(t) },
+            { title: texts.actions, align: 'right', cell: (t) => (
+              <Menu label={texts.actionsOfName(t.name)} items={[
+                { text: t.enabled ? texts.disable : texts.enable, needs: 'updateTrigger', onSelect: () => void toggle(t) },
+                { text: texts.dropTrigger, danger: true, needs: 'deleteTrigger', onSelect: () => setDropped(t) },
               ]} />
             ) },
           ]} />
@@ -86,9 +86,9 @@ function DropTrigger({ table, trigger, onClose }: { table: TableRef; trigger: Tr
   }
 
   return (
-    <Confirm title={`Drop ${trigger.name}`} open onClose={onClose} action="Drop trigger" onSubmit={drop}>
+    <Confirm title={texts.dropName(trigger.name)} open onClose={onClose} action={texts.dropTrigger} onSubmit={drop}>
       <p>
-        Changes of rows no longer call <code>{trigger.function}</code>. The function remains, and no rows are lost.
+        {texts.changesOfRowsNoLonger(<code>{trigger.function}</code>)}
       </p>
     </Confirm>
   )

@@ -1,5 +1,6 @@
 /** Policies to begin with, in words that people use. */
 
+import { texts } from '#texts/structure'
 import { identifier, literal } from '../../components/sqlText'
 import type { PolicyDraft } from './ddl'
 
@@ -32,41 +33,41 @@ const owned = (c: Choice) => `${identifier(c.owner)} = ${uid}`
 
 export const templates: Template[] = [
   {
-    title: 'Owner of the row', text: 'A signed-in user reads and writes the rows that carry their ID.', needs: 'owner',
+    title: texts.ownerOfTheRow, text: texts.aSignedInUserReads, needs: 'owner',
     make: (c) => ({ ...base, name: 'owner_reads_and_writes', command: 'all', using: owned(c), withCheck: owned(c) }),
   },
   {
-    title: 'Owner reads', text: 'A signed-in user reads the rows that carry their ID.', needs: 'owner',
+    title: texts.ownerReads, text: texts.aSignedInUserReadsThe, needs: 'owner',
     make: (c) => ({ ...base, name: 'owner_reads', using: owned(c) }),
   },
   {
-    title: 'Read all', text: 'Everyone reads all rows, also without signing in.', needs: 'nothing',
+    title: texts.readAll, text: texts.everyoneReadsAllRowsAlso, needs: 'nothing',
     make: () => ({ ...base, name: 'everyone_reads', roles: ['anon', 'authenticated'], using: 'true' }),
   },
   {
-    title: 'Signed-in users read all', text: 'Every signed-in user reads all rows.', needs: 'nothing',
+    title: texts.signedInUsersReadAll, text: texts.everySignedInUserReads, needs: 'nothing',
     make: () => ({ ...base, name: 'users_read', using: 'true' }),
   },
   {
-    title: 'Members of a group', text: 'A signed-in user reads and writes the rows of the groups they belong to.',
+    title: texts.membersOfAGroup, text: texts.aSignedInUserReadsAnd,
     needs: 'members',
     make: (c) => ({
       ...base, name: 'members_read_and_write', command: 'all', using: membership(c), withCheck: membership(c),
     }),
   },
   {
-    title: 'Insert own rows', text: 'A signed-in user adds rows that carry their ID.', needs: 'owner',
+    title: texts.insertOwnRows, text: texts.aSignedInUserAdds, needs: 'owner',
     make: (c) => ({ ...base, name: 'owner_inserts', command: 'insert', withCheck: owned(c) }),
   },
   {
-    title: 'Role in the token', text: 'Users whose app_metadata has the role admin do everything.', needs: 'nothing',
+    title: texts.roleInTheToken, text: texts.usersWhoseAppMetadataHas, needs: 'nothing',
     make: () => {
       const admin = `(select auth.jwt() -> ${literal('app_metadata')} ->> ${literal('role')}) = ${literal('admin')}`
       return { ...base, name: 'admins_do_everything', command: 'all', using: admin, withCheck: admin }
     },
   },
   {
-    title: 'Own condition', text: 'An empty policy to write yourself.', needs: 'nothing', make: () => base,
+    title: texts.ownCondition, text: texts.anEmptyPolicyToWrite, needs: 'nothing', make: () => base,
   },
 ]
 

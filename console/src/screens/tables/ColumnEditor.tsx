@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/tables'
 import { api, inProject, read } from '../../api/client'
 import { IconButton } from '../../components/Button'
 import { inputClass } from '../../components/Field'
@@ -16,24 +17,24 @@ export function ColumnEditor({ project, number, column, tables, onChange, onRemo
   onRemove: () => void
 }) {
   const set = (members: Partial<Draft>) => onChange({ ...column, ...members })
-  const label = (text: string) => `${text} of column ${number}`
+  const label = (text: string) => texts.textOfColumnNumber(text, number)
 
   return (
-    <div className={css.column} role="group" aria-label={`Column ${number}`}>
+    <div className={css.column} role="group" aria-label={texts.columnNumber(number)}>
       <div className={css.line}>
-        <input className={inputClass} aria-label={label('Name')} placeholder="Name" value={column.name} autoComplete="off"
+        <input className={inputClass} aria-label={label(texts.name)} placeholder={texts.name} value={column.name} autoComplete="off"
           onChange={(e) => set({ name: e.target.value })} />
-        <input className={inputClass} aria-label={label('Type')} placeholder="Type" value={column.type} list="types" autoComplete="off"
+        <input className={inputClass} aria-label={label(texts.type)} placeholder={texts.type} value={column.type} list="types" autoComplete="off"
           onChange={(e) => set({ type: e.target.value })} />
-        <input className={inputClass} aria-label={label('Default')} placeholder="Default" value={column.defaultValue} autoComplete="off"
+        <input className={inputClass} aria-label={label(texts.default)} placeholder={texts.default} value={column.defaultValue} autoComplete="off"
           onChange={(e) => set({ defaultValue: e.target.value })} />
-        <IconButton label={`Remove column ${number}`} onClick={onRemove}>✕</IconButton>
+        <IconButton label={texts.removeColumnNumber(number)} onClick={onRemove}>✕</IconButton>
       </div>
       <div className={css.line}>
-        <Check text="Primary key" checked={column.primary} onChange={(primary) => set({ primary })} />
-        <Check text="Not null" checked={column.notNull || column.primary} disabled={column.primary} onChange={(notNull) => set({ notNull })} />
-        <Check text="Unique" checked={column.unique || column.primary} disabled={column.primary} onChange={(unique) => set({ unique })} />
-        <Reference project={project} label={label('Reference')} value={column.reference} tables={tables}
+        <Check text={texts.primaryKey} checked={column.primary} onChange={(primary) => set({ primary })} />
+        <Check text={texts.notNull} checked={column.notNull || column.primary} disabled={column.primary} onChange={(notNull) => set({ notNull })} />
+        <Check text={texts.unique} checked={column.unique || column.primary} disabled={column.primary} onChange={(unique) => set({ unique })} />
+        <Reference project={project} label={label(texts.reference)} value={column.reference} tables={tables}
           onChange={(reference, type) => set({ reference, ...(type !== undefined && { type }) })} />
       </div>
     </div>
@@ -82,11 +83,11 @@ function Reference({ project, label, value, tables, onChange }: {
   return (
     <>
       <select className={inputClass} aria-label={label} value={table} onChange={(e) => void choose(e.target.value)}>
-        <option value="">Refers to no table</option>
-        {tables.filter((t) => !t.isView).map((t) => <option key={t.fullName} value={t.fullName}>Refers to {t.fullName}</option>)}
+        <option value="">{texts.refersToNoTable}</option>
+        {tables.filter((t) => !t.isView).map((t) => <option key={t.fullName} value={t.fullName}>{texts.refersToFullName(t.fullName)}</option>)}
       </select>
       {table !== '' && choices.length > 1 && (
-        <select className={inputClass} aria-label={`${label}: column`} value={value.slice(cut + 1)} onChange={(e) => {
+        <select className={inputClass} aria-label={texts.labelColumn(label)} value={value.slice(cut + 1)} onChange={(e) => {
           onChange(`${table}.${e.target.value}`, choices.find((c) => c.name === e.target.value)?.type)
         }}>
           {choices.map((c) => <option key={c.name}>{c.name}</option>)}

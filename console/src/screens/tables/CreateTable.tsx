@@ -1,9 +1,10 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/tables'
 import { api, inProject, read } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
+import { useEnums } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -22,10 +23,7 @@ export function CreateTable({ project, onClose }: { project: string; onClose: ()
   const [columns, setColumns] = useState(initial)
   const [key] = useState(() => crypto.randomUUID())
   const tables = useTables(project)
-  const enums = useQuery({
-    queryKey: ['enums', project, 'names'],
-    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const enums = useEnums(project)
 
   const body = {
     name: name.trim(), schema, ...(comment !== '' && { comment }), columns: named(columns).map(newColumn),
@@ -37,39 +35,39 @@ export function CreateTable({ project, onClose }: { project: string; onClose: ()
 
     await read(api.POST('/tables', { params: { header: inProject(project) }, headers: { 'Idempotency-Key': key }, body }))
     await refreshTables(project)
-    toast(`${body.name} is created. Only the owner has access until you add policies`)
+    toast(texts.isCreatedOnlyTheOwner(body.name))
     await navigate({ to: `/projects/${project}/tables/${encodeURIComponent(`${schema}.${body.name}`)}` })
   }
 
   const change = (next: Draft) => setColumns(columns.map((c) => (c.id === next.id ? next : c)))
 
   return (
-    <FormDialog title="New table" open onClose={onClose} action="Create table" onSubmit={create} wide>
+    <FormDialog title={texts.newTable} open onClose={onClose} action={texts.createTable} onSubmit={create} wide>
       <div className={css.names}>
-        <TextField label="Name" required value={name} onChange={(e) => setName(e.target.value)} autoFocus autoComplete="off" />
-        <TextField label="Schema" required value={schema} list="schemas" onChange={(e) => setSchema(e.target.value)} autoComplete="off" />
+        <TextField label={texts.name} required value={name} onChange={(e) => setName(e.target.value)} autoFocus autoComplete="off" />
+        <TextField label={texts.schema} required value={schema} list="schemas" onChange={(e) => setSchema(e.target.value)} autoComplete="off" />
       </div>
-      <TextField label="Comment" value={comment} onChange={(e) => setComment(e.target.value)} />
+      <TextField label={texts.comment} value={comment} onChange={(e) => setComment(e.target.value)} />
       <datalist id="schemas">
         {[...new Set(['public', ...(tables.data ?? []).map((t) => t.schema)])].map((s) => <option key={s}>{s}</option>)}
       </datalist>
       <datalist id="types">
-        {[...types, ...(enums.data?.content ?? []).map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`))]
+        {[...types, ...(enums.data ?? []).map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`))]
           .map((t) => <option key={t}>{t}</option>)}
       </datalist>
-      <section className={css.columns} aria-label="Columns">
-        <h3>Columns</h3>
+      <section className={css.columns} aria-label={texts.columns}>
+        <h3>{texts.columns}</h3>
         {columns.map((column, i) => (
           <ColumnEditor key={column.id} project={project} number={i + 1} column={column} onChange={change}
             tables={tables.data ?? []} onRemove={() => setColumns(columns.filter((c) => c.id !== column.id))} />
         ))}
-        <Button onClick={() => setColumns([...columns, draft()])}>Add column</Button>
+        <Button onClick={() => setColumns([...columns, draft()])}>{texts.addColumn}</Button>
       </section>
       <details>
-        <summary>Request and SQL</summary>
+        <summary>{texts.requestAndSQL}</summary>
         <div className={css.preview}>
-          <Code label="the request" text={`POST /tables\nX-Project: ${project}\n\n${JSON.stringify(body, null, 2)}`} />
-          <Code label="the SQL that does the same" text={statement(schema, body.name, columns)} />
+          <Code label={texts.theRequest} text={texts.postTablesXProjectStringify(project, JSON.stringify(body, null, 2))} />
+          <Code label={texts.theSQLThatDoesThe} text={statement(schema, body.name, columns)} />
         </div>
       </details>
     </FormDialog>

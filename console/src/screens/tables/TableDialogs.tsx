@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/tables'
 import { api, inProject, read } from '../../api/client'
 import { Confirm, FormDialog } from '../../components/Dialog'
 import { CheckField, TextField } from '../../components/Field'
@@ -23,14 +24,14 @@ export function RenameTable({ project, entry, onClose }: Props) {
       params: { path: { tableUUID: entry.uuid }, header: inProject(project) }, body: { name },
     }))
     await refreshTables(project)
-    toast(`${entry.name} is now ${name}${mentionsOf(metadata.mentions)}`)
+    toast(texts.nameIsNowName2Mentions(entry.name, name, mentionsOf(metadata.mentions)))
   }
 
   return (
-    <FormDialog title={`Rename ${entry.name}`} open onClose={onClose} action="Rename table" onSubmit={rename}
+    <FormDialog title={texts.renameName(entry.name)} open onClose={onClose} action={texts.renameTable} onSubmit={rename}
       disabled={name === '' || name === entry.name}>
-      <TextField label="Name" required value={name} onChange={(e) => setName(e.target.value)} autoFocus
-        hint="Letters, digits and underscores. Requests and functions that use the former name must be adjusted." />
+      <TextField label={texts.name} required value={name} onChange={(e) => setName(e.target.value)} autoFocus
+        hint={texts.lettersDigitsAndUnderscoresRequests} />
     </FormDialog>
   )
 }
@@ -38,7 +39,7 @@ export function RenameTable({ project, entry, onClose }: Props) {
 /** Functions keep their text: they must be changed by hand. */
 function mentionsOf(mentions: Dependent[] | undefined): string {
   if (mentions === undefined || mentions.length === 0) return ''
-  return `. Adjust ${mentions.map((m) => m.name).join(', ')}`
+  return texts.adjustMentions(mentions.map((m) => m.name).join(', '))
 }
 
 export function DuplicateTable({ project, entry, onClose }: Props) {
@@ -53,15 +54,14 @@ export function DuplicateTable({ project, entry, onClose }: Props) {
       body: { name, with_rows: withRows },
     }))
     await refreshTables(project)
-    toast(`${name} is created`)
+    toast(texts.nameIsCreated(name))
   }
 
   return (
-    <FormDialog title={`Duplicate ${entry.name}`} open onClose={onClose} action="Duplicate table" onSubmit={duplicate}>
-      <TextField label="Name of the copy" required value={name} onChange={(e) => setName(e.target.value)} autoFocus />
-      <CheckField label="Copy the rows" checked={withRows} onChange={(e) => setWithRows(e.target.checked)} />
-      <p>Columns, defaults, constraints, indexes and comments are copied. Policies, grants and triggers are not: the copy is closed to
-        users of the project.</p>
+    <FormDialog title={texts.duplicateName(entry.name)} open onClose={onClose} action={texts.duplicateTable} onSubmit={duplicate}>
+      <TextField label={texts.nameOfTheCopy} required value={name} onChange={(e) => setName(e.target.value)} autoFocus />
+      <CheckField label={texts.copyTheRows} checked={withRows} onChange={(e) => setWithRows(e.target.checked)} />
+      <p>{texts.columnsDefaultsConstraintsIndexesAnd}</p>
     </FormDialog>
   )
 }
@@ -81,17 +81,17 @@ export function DeleteTable({ project, entry, onClose }: Props) {
     }))
     await queries.invalidateQueries({ queryKey: ['tables', project, 'all'] }) // not those of the table that is gone
     const gone = metadata.deleted.map((d) => `${d.kind} ${d.name}`)
-    toast(`${entry.name} is deleted${gone.length > 0 ? `, with ${gone.join(', ')}` : ''}`)
+    toast(texts.nameIsDeletedGone(entry.name, gone.length > 0 ? texts.withGone(gone.join(', ')) : ''))
   }
 
   const foreign = dependents.data?.content.filter((c) => c.type === 'foreign').length ?? 0
 
   return (
-    <Confirm title={`Delete ${entry.name}`} open onClose={onClose} action="Delete table" name={entry.name} onSubmit={remove}>
-      <p>About {entry.rows.toLocaleString()} rows ({entry.size}) are lost, with the indexes, policies and triggers of the table
-        {foreign > 0 && ` and its ${foreign} foreign ${foreign === 1 ? 'key' : 'keys'}`}. Only a backup can bring them back.</p>
-      <CheckField label="Delete what depends on it as well" checked={cascade} onChange={(e) => setCascade(e.target.checked)}
-        hint="Views, and foreign keys of other tables. Otherwise the deletion is refused while there are any, and names them." />
+    <Confirm title={texts.deleteName(entry.name)} open onClose={onClose} action={texts.deleteTable} name={entry.name} onSubmit={remove}>
+      <p>{texts.aboutRowsAreLostWith(entry.rows.toLocaleString(), entry.size)}
+        {texts.onlyABackupCanBring(foreign > 0 && texts.andItsForeign(foreign, foreign === 1 ? texts.key : texts.keys))}</p>
+      <CheckField label={texts.deleteWhatDependsOnIt} checked={cascade} onChange={(e) => setCascade(e.target.checked)}
+        hint={texts.viewsAndForeignKeysOf} />
     </Confirm>
   )
 }

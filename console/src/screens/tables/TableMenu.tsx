@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { texts } from '#texts/tables'
 import { exportTable } from '../../components/exportTable'
 import { ImportDialog } from '../../components/ImportDialog'
 import { Menu, type MenuItem } from '../../components/Menu'
@@ -17,24 +18,24 @@ export function TableMenu({ project, entry }: { project: string; entry: Entry })
   const close = () => setOpen(null)
 
   const download = (format: 'csv' | 'jsonl', spreadsheet = false) => void exportTable(project, entry.fullName, format, spreadsheet)
-    .catch((error: unknown) => toast(`The export ended early: ${error instanceof Error ? error.message : String(error)}`, 'danger'))
+    .catch((error: unknown) => toast(texts.theExportEndedEarlyError(error instanceof Error ? error.message : String(error)), 'danger'))
 
-  const rows = { text: 'Open rows', onSelect: () => void navigate({ to: address }) }
+  const rows = { text: texts.openRows, onSelect: () => void navigate({ to: address }) }
   const items: MenuItem[] = entry.isView ? [rows] : [
     rows,
-    { text: 'Open structure', onSelect: () => void navigate({ to: `${address}/structure` }) },
-    { text: 'Import rows', needs: 'importRows', onSelect: () => setOpen('import') },
-    { text: 'Export as CSV', needs: 'exportTable', onSelect: () => download('csv') },
-    { text: 'Export for spreadsheets', needs: 'exportTable', onSelect: () => download('csv', true) },
-    { text: 'Export as JSON lines', needs: 'exportTable', onSelect: () => download('jsonl') },
-    { text: 'Rename', needs: 'renameTable', onSelect: () => setOpen('rename') },
-    { text: 'Duplicate', needs: 'duplicateTable', onSelect: () => setOpen('duplicate') },
-    { text: 'Delete', danger: true, needs: 'deleteTable', onSelect: () => setOpen('delete') },
+    { text: texts.openStructure, onSelect: () => void navigate({ to: `${address}/structure` }) },
+    { text: texts.importRows, needs: 'importRows', onSelect: () => setOpen('import') },
+    { text: texts.exportAsCSV, needs: 'exportTable', onSelect: () => download('csv') },
+    { text: texts.exportForSpreadsheets, needs: 'exportTable', onSelect: () => download('csv', true) },
+    { text: texts.exportAsJSONLines, needs: 'exportTable', onSelect: () => download('jsonl') },
+    { text: texts.rename, needs: 'renameTable', onSelect: () => setOpen('rename') },
+    { text: texts.duplicate, needs: 'duplicateTable', onSelect: () => setOpen('duplicate') },
+    { text: texts.delete, danger: true, needs: 'deleteTable', onSelect: () => setOpen('delete') },
   ]
 
   return (
     <>
-      <Menu label={`Actions of ${entry.name}`} items={items} />
+      <Menu label={texts.actionsOfName(entry.name)} items={items} />
       {open === 'rename' && <RenameTable project={project} entry={entry} onClose={close} />}
       {open === 'duplicate' && <DuplicateTable project={project} entry={entry} onClose={close} />}
       {open === 'delete' && <DeleteTable project={project} entry={entry} onClose={close} />}

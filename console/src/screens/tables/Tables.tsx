@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from 'react'
 import { Link } from '@tanstack/react-router'
+import { texts } from '#texts/tables'
 import { useParams, useURLState } from '../../url'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -28,13 +29,13 @@ export function Tables() {
 
   const actions = (
     <>
-      <Button needs="importTable" onClick={() => setDialog('import')}>Import a file</Button>
-      <Button needs="createTable" look="primary" onClick={() => setDialog('create')}>New table</Button>
+      <Button needs="importTable" onClick={() => setDialog('import')}>{texts.importAFile}</Button>
+      <Button needs="createTable" look="primary" onClick={() => setDialog('create')}>{texts.newTable}</Button>
     </>
   )
 
   return (
-    <Page title="Tables" lead="Look at rows, change them, and shape the database." actions={actions}>
+    <Page title={texts.tables} lead={texts.lookAtRowsChangeThem} actions={actions}>
       <Loaded query={query}>
         {(tables) => {
           const all = [...tables, ...(views.data ?? [])]
@@ -49,16 +50,16 @@ export function Tables() {
           return (
             <>
               <div className={css.filters}>
-                <TextField label="Search by name" type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                <TextField label={texts.searchByName} type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
                 {schemas.length > 1 && (
-                  <SelectField label="Schema" value={schema} onChange={(e) => setSchema(e.target.value)}>
-                    <option value="">All schemas</option>
+                  <SelectField label={texts.schema} value={schema} onChange={(e) => setSchema(e.target.value)}>
+                    <option value="">{texts.allSchemas}</option>
                     {schemas.map((s) => <option key={s}>{s}</option>)}
                   </SelectField>
                 )}
               </div>
               {found.length === 0
-                ? <Empty title="No table has this name" action={<Button onClick={() => setSearch('')}>Clear search</Button>} />
+                ? <Empty title={texts.noTableHasThisName} action={<Button onClick={() => setSearch('')}>{texts.clearSearch}</Button>} />
                 : <List project={project} entries={found.slice((number - 1) * shown, number * shown)} />}
               <Pager page={number} pages={pages} total={found.length} onPage={(n) => setPage(String(n))} />
             </>
@@ -73,8 +74,8 @@ export function Tables() {
 
 function NoTable({ actions }: { actions: ReactNode }) {
   return (
-    <Empty title="No table yet" action={<Row>{actions}</Row>}>
-      Create a table here, import a CSV, Excel or JSON file, or run your own SQL.
+    <Empty title={texts.noTableYet} action={<Row>{actions}</Row>}>
+      {texts.createATableHereImport}
     </Empty>
   )
 }
@@ -83,24 +84,24 @@ function List({ project, entries }: { project: string; entries: Entry[] }) {
   const address = (t: Entry) => `/projects/${project}/tables/${encodeURIComponent(t.fullName)}`
 
   return (
-    <Table label="Tables" rows={entries} keyOf={(t) => t.fullName} columns={[
-      { title: 'Name', cell: (t) => <Link to={address(t) as string} className={css.name}>{t.name}</Link> },
-      { title: 'Schema', cell: (t) => <code>{t.schema}</code>, narrow: true },
-      { title: 'Rows', cell: (t) => (t.isView ? '' : `~${t.rows.toLocaleString()}`), align: 'right' },
-      { title: 'Size', cell: (t) => t.size, align: 'right', narrow: true },
-      { title: 'Access', cell: (t) => <Security project={project} entry={t} />, narrow: true },
-      { title: 'Actions', cell: (t) => <TableMenu project={project} entry={t} />, align: 'right' },
+    <Table label={texts.tables} rows={entries} keyOf={(t) => t.fullName} columns={[
+      { title: texts.name, cell: (t) => <Link to={address(t) as string} className={css.name}>{t.name}</Link> },
+      { title: texts.schema, cell: (t) => <code>{t.schema}</code>, narrow: true },
+      { title: texts.rows, cell: (t) => (t.isView ? '' : `~${t.rows.toLocaleString()}`), align: 'right' },
+      { title: texts.size, cell: (t) => t.size, align: 'right', narrow: true },
+      { title: texts.access, cell: (t) => <Security project={project} entry={t} />, narrow: true },
+      { title: texts.actions, cell: (t) => <TableMenu project={project} entry={t} />, align: 'right' },
     ]} />
   )
 }
 
 function Security({ project, entry }: { project: string; entry: Entry }) {
   const { data, error } = useSecurity(project, entry)
-  if (entry.isView) return <Badge>view</Badge>
-  if (error !== null) return <span title={error.message}>unknown</span>
+  if (entry.isView) return <Badge>{texts.view}</Badge>
+  if (error !== null) return <span title={error.message}>{texts.unknown}</span>
   if (data === undefined) return <span className={css.waiting}>…</span>
 
   return data.metadata.rowLevelSecurity
-    ? <Badge tone="success">row security on</Badge>
-    : <Badge tone="warning">row security off</Badge>
+    ? <Badge tone="success">{texts.rowSecurityOn}</Badge>
+    : <Badge tone="warning">{texts.rowSecurityOff}</Badge>
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/webhooks'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Code, Copyable, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -18,7 +19,7 @@ import css from './Webhooks.module.css'
 type Delivery = Schemas['Delivery']
 
 const refreshInterval = 5000 // ms
-const statuses = { '': 'All', pending: 'Waiting', delivered: 'Delivered', dead: 'Given up' } as const
+const statuses = { '': texts.all, pending: texts.waiting, delivered: texts.delivered, dead: texts.givenUp } as const
 const tones = { pending: 'warning', delivered: 'success', dead: 'danger' } as const
 const rowTypes = ['socle.row.inserted.v1', 'socle.row.updated.v1', 'socle.row.deleted.v1', 'socle.table.truncated.v1']
 
@@ -45,14 +46,14 @@ export function Deliveries({ project, webhook }: { project: string; webhook: Sch
   const filtered = status !== '' || type !== ''
 
   return (
-    <Card title="Deliveries" lead="Those that have ended are kept for a week."
-      actions={<Button needs="replayWebhook" onClick={() => setReplays(true)}>Replay</Button>}>
+    <Card title={texts.deliveries} lead={texts.thoseThatHaveEndedAre}
+      actions={<Button needs="replayWebhook" onClick={() => setReplays(true)}>{texts.replay}</Button>}>
       <FilterBar>
-        <SelectField label="Result" value={status} onChange={(e) => setFilters({ status: e.target.value })}>
+        <SelectField label={texts.result} value={status} onChange={(e) => setFilters({ status: e.target.value })}>
           {Object.entries(statuses).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </SelectField>
-        <SelectField label="Event" value={type} onChange={(e) => setFilters({ type: e.target.value })}>
-          <option value="">All</option>
+        <SelectField label={texts.event} value={type} onChange={(e) => setFilters({ type: e.target.value })}>
+          <option value="">{texts.all}</option>
           {types.map((t) => <option key={t}>{t}</option>)}
         </SelectField>
       </FilterBar>
@@ -61,26 +62,26 @@ export function Deliveries({ project, webhook }: { project: string; webhook: Sch
           const rows = pages.flatMap((p) => p.content)
           if (rows.length === 0) {
             return (
-              <Empty title={filtered ? 'No delivery matches' : 'No delivery yet'}
-                action={filtered && <Button onClick={() => setFilters({ status: '', type: '' })}>Remove filters</Button>}>
-                {!filtered && 'Send a test, or change a row of its tables.'}
+              <Empty title={filtered ? texts.noDeliveryMatches : texts.noDeliveryYet}
+                action={filtered && <Button onClick={() => setFilters({ status: '', type: '' })}>{texts.removeFilters}</Button>}>
+                {!filtered && texts.sendATestOrChange}
               </Empty>
             )
           }
 
           return (
             <>
-              <Table label="Deliveries" rows={rows} keyOf={(d) => d.uuid} onOpen={(d) => setFilters({ delivery: d.uuid })} columns={[
-                { title: 'Result', cell: (d) => <Badge tone={tones[d.status]}>{statuses[d.status].toLowerCase()}</Badge> },
-                { title: 'Event', cell: (d) => (
+              <Table label={texts.deliveries} rows={rows} keyOf={(d) => d.uuid} onOpen={(d) => setFilters({ delivery: d.uuid })} columns={[
+                { title: texts.result, cell: (d) => <Badge tone={tones[d.status]}>{statuses[d.status].toLowerCase()}</Badge> },
+                { title: texts.event, cell: (d) => (
                   <button type="button" className={css.open} onClick={() => setFilters({ delivery: d.uuid })}>{d.type}</button>
                 ) },
-                { title: 'Attempts', cell: (d) => d.attempts, align: 'right', narrow: true },
-                { title: 'Next attempt', cell: (d) => d.nextAt === null ? '' : <Time at={d.nextAt} />, narrow: true },
-                { title: 'Created', cell: (d) => <Time at={d.createdAt} /> },
+                { title: texts.attempts, cell: (d) => d.attempts, align: 'right', narrow: true },
+                { title: texts.nextAttempt, cell: (d) => d.nextAt === null ? '' : <Time at={d.nextAt} />, narrow: true },
+                { title: texts.created, cell: (d) => <Time at={d.createdAt} /> },
               ]} />
               {query.hasNextPage && (
-                <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load older deliveries</Button></Row>
+                <Row><Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>{texts.loadOlderDeliveries}</Button></Row>
               )}
             </>
           )
@@ -107,7 +108,7 @@ function OneDelivery({ path, onClose }: {
     setFailure(null)
     try {
       await read(api.POST('/projects/{projectUUID}/webhooks/{webhookUUID}/deliveries/{deliveryUUID}/retry', { params: { path } }))
-      toast('It is attempted again now.')
+      toast(texts.itIsAttemptedAgainNow)
       await queries.invalidateQueries({ queryKey: ['webhooks', path.projectUUID] })
     } catch (error) {
       setFailure(error)
@@ -115,27 +116,27 @@ function OneDelivery({ path, onClose }: {
   }
 
   return (
-    <Dialog title={query.data?.content.type ?? 'Delivery'} open onClose={onClose} side wide>
+    <Dialog title={query.data?.content.type ?? texts.delivery} open onClose={onClose} side wide>
       <Loaded query={query}>
         {({ content: d }) => (
           <Stack>
             <Details entries={stateOf(d)} />
-            <Row><Button needs="retryWebhookDelivery" look="primary" onClick={() => void retry()}>Retry now</Button></Row>
+            <Row><Button needs="retryWebhookDelivery" look="primary" onClick={() => void retry()}>{texts.retryNow}</Button></Row>
             {failure !== null && <FailureNote error={failure} />}
-            <h3>Attempts</h3>
-            {d.log.length === 0 ? <p>None yet.</p> : (
-              <Table label="Attempts" rows={[...d.log].reverse()} keyOf={(a) => a.at} columns={[
-                { title: 'Answer', cell: (a) => a.error !== '' ? <Badge tone="danger">none</Badge>
+            <h3>{texts.attempts}</h3>
+            {d.log.length === 0 ? <p>{texts.noneYet}</p> : (
+              <Table label={texts.attempts} rows={[...d.log].reverse()} keyOf={(a) => a.at} columns={[
+                { title: texts.answer, cell: (a) => a.error !== '' ? <Badge tone="danger">{texts.none}</Badge>
                   : <Badge tone={a.status >= 200 && a.status < 300 ? 'success' : 'danger'}>{a.status}</Badge> },
-                { title: 'Failure', cell: (a) => a.error },
-                { title: 'Duration', cell: (a) => `${a.milliseconds.toLocaleString()} ms`, align: 'right' },
-                { title: 'Time', cell: (a) => <Time at={a.at} /> },
+                { title: texts.failure, cell: (a) => a.error },
+                { title: texts.duration, cell: (a) => texts.millisecondsMs(a.milliseconds.toLocaleString()), align: 'right' },
+                { title: texts.time, cell: (a) => <Time at={a.at} /> },
               ]} />
             )}
-            <h3>Body of the request</h3>
-            <Code label="the body of the request" text={pretty(d.body)} />
-            <h3>Last answer</h3>
-            {d.reply === '' ? <p>{d.log.some((a) => a.status > 0) ? 'It had no body.' : 'None yet.'}</p> : <Code label="the answer" text={d.reply} />}
+            <h3>{texts.bodyOfTheRequest}</h3>
+            <Code label={texts.theBodyOfTheRequest} text={pretty(d.body)} />
+            <h3>{texts.lastAnswer}</h3>
+            {d.reply === '' ? <p>{d.log.some((a) => a.status > 0) ? texts.itHadNoBody : texts.noneYet}</p> : <Code label={texts.theAnswer} text={d.reply} />}
           </Stack>
         )}
       </Loaded>
@@ -145,11 +146,11 @@ function OneDelivery({ path, onClose }: {
 
 function stateOf(d: Delivery): Parameters<typeof Details>[0]['entries'] {
   return [
-    ['Result', <Badge tone={tones[d.status]}>{statuses[d.status].toLowerCase()}</Badge>],
-    ['Webhook-Id', <Copyable value={d.eventUuid} label="the id of the event" />],
-    ['Created', <Time at={d.createdAt} />],
-    ['Ended', d.endedAt === null ? undefined : <Time at={d.endedAt} />],
-    ['Next attempt', d.nextAt === null ? undefined : <Time at={d.nextAt} />],
+    [texts.result, <Badge tone={tones[d.status]}>{statuses[d.status].toLowerCase()}</Badge>],
+    ['Webhook-Id', <Copyable value={d.eventUuid} label={texts.theIdOfTheEvent} />],
+    [texts.created, <Time at={d.createdAt} />],
+    [texts.ended, d.endedAt === null ? undefined : <Time at={d.endedAt} />],
+    [texts.nextAttempt, d.nextAt === null ? undefined : <Time at={d.nextAt} />],
   ]
 }
 
@@ -167,19 +168,19 @@ function Replay({ path, onClose }: { path: { projectUUID: string; webhookUUID: s
         ...(status !== '' && { status: status as 'delivered' | 'dead' }),
       },
     }))
-    toast(content.deliveries === 1 ? 'One delivery is made again.' : `${content.deliveries.toLocaleString()} deliveries are made again.`)
+    toast(content.deliveries === 1 ? texts.oneDeliveryIsMadeAgain : texts.deliveriesAreMadeAgain(content.deliveries.toLocaleString()))
     await queries.invalidateQueries({ queryKey: ['webhooks', path.projectUUID] })
   }
 
   return (
-    <FormDialog title="Replay deliveries" open action="Replay" onClose={onClose} onSubmit={replay}>
-      <p>Deliveries that have ended are made again with the same ids. An endpoint that keeps ids ignores those that it has.</p>
-      <TextField label="From" type="datetime-local" required autoFocus value={from} onChange={(e) => setFrom(e.target.value)} />
-      <TextField label="To" type="datetime-local" value={to} hint="Empty: now." onChange={(e) => setTo(e.target.value)} />
-      <SelectField label="Result" value={status} onChange={(e) => setStatus(e.target.value)}>
-        <option value="dead">Given up</option>
-        <option value="delivered">Delivered</option>
-        <option value="">Both</option>
+    <FormDialog title={texts.replayDeliveries} open action={texts.replay} onClose={onClose} onSubmit={replay}>
+      <p>{texts.deliveriesThatHaveEndedAre}</p>
+      <TextField label={texts.from} type="datetime-local" required autoFocus value={from} onChange={(e) => setFrom(e.target.value)} />
+      <TextField label={texts.to} type="datetime-local" value={to} hint={texts.emptyNow} onChange={(e) => setTo(e.target.value)} />
+      <SelectField label={texts.result} value={status} onChange={(e) => setStatus(e.target.value)}>
+        <option value="dead">{texts.givenUp}</option>
+        <option value="delivered">{texts.delivered}</option>
+        <option value="">{texts.both}</option>
       </SelectField>
     </FormDialog>
   )

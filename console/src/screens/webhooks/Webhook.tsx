@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/webhooks'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
@@ -28,8 +29,8 @@ export function Webhook() {
   })
 
   return (
-    <Page title={query.data?.content.name ?? 'Webhook'}
-      actions={<ButtonLink to={`/projects/${project}/webhooks` as string}>All webhooks</ButtonLink>}>
+    <Page title={query.data?.content.name ?? texts.webhook}
+      actions={<ButtonLink to={`/projects/${project}/webhooks` as string}>{texts.allWebhooks}</ButtonLink>}>
       <Loaded query={query}>
         {({ content }) => (
           <>
@@ -61,58 +62,58 @@ function Overview({ project, webhook: w }: { project: string; webhook: Schemas['
 
   const test = () => attempt(async () => {
     await read(api.POST('/projects/{projectUUID}/webhooks/{webhookUUID}/test', { params: { path } }))
-    return 'The test is on its way.'
+    return texts.theTestIsOnIts
   })
   const pause = () => attempt(async () => {
     await read(api.PUT('/projects/{projectUUID}/webhooks/{webhookUUID}', { params: { path }, body: { paused: !w.paused } }))
-    return w.paused ? 'The webhook delivers again.' : 'The webhook is paused.'
+    return w.paused ? texts.theWebhookDeliversAgain : texts.theWebhookIsPaused
   })
 
   return (
-    <Card title="Webhook" actions={
+    <Card title={texts.webhook} actions={
       <Row>
-        <Button needs="testWebhook" onClick={() => void test()}>Send a test</Button>
-        <Button needs="updateWebhook" onClick={() => setAct('edit')}>Edit</Button>
-        <Button needs="updateWebhook" look={w.paused ? 'primary' : 'plain'} onClick={() => void pause()}>{w.paused ? 'Resume' : 'Pause'}</Button>
-        <Button needs="rotateWebhookSecret" onClick={() => setAct('rotate')}>Rotate secret</Button>
-        <Button needs="deleteWebhook" look="danger" onClick={() => setAct('delete')}>Delete</Button>
+        <Button needs="testWebhook" onClick={() => void test()}>{texts.sendATest}</Button>
+        <Button needs="updateWebhook" onClick={() => setAct('edit')}>{texts.edit}</Button>
+        <Button needs="updateWebhook" look={w.paused ? 'primary' : 'plain'} onClick={() => void pause()}>{w.paused ? texts.resume : texts.pause}</Button>
+        <Button needs="rotateWebhookSecret" onClick={() => setAct('rotate')}>{texts.rotateSecret}</Button>
+        <Button needs="deleteWebhook" look="danger" onClick={() => setAct('delete')}>{texts.delete}</Button>
       </Row>
     }>
       <Details entries={[
-        ['State', <WebhookState webhook={w} />],
-        ['Paused', w.pausedAt === null ? undefined : <Time at={w.pausedAt} />],
-        ['Endpoint', <code className={css.endpoint}>{w.endpoint}</code>],
-        ['Changes of rows', w.tables.length === 0 ? 'none' : (
-          <>{w.tables.map((t) => <div key={JSON.stringify(t)}><code>{t.schema}.{t.table}</code> {t.event === '*' ? 'all changes' : t.event.toLowerCase()}{t.filter !== '' && <> if <code>{t.filter}</code></>}</div>)}</>
+        [texts.state, <WebhookState webhook={w} />],
+        [texts.paused, w.pausedAt === null ? undefined : <Time at={w.pausedAt} />],
+        [texts.endpoint, <code className={css.endpoint}>{w.endpoint}</code>],
+        [texts.changesOfRows, w.tables.length === 0 ? 'none' : (
+          <>{w.tables.map((t) => <div key={JSON.stringify(t)}><code>{t.schema}.{t.table}</code> {t.event === '*' ? texts.allChanges : t.event.toLowerCase()}{t.filter !== '' && <>{texts.ifFilter(<code>{t.filter}</code>)}</>}</div>)}</>
         )],
-        ['Other events', w.events.length === 0 ? 'none' : <>{w.events.map((e) => <div key={e}><code>{e}</code></div>)}</>],
-        ['Headers', w.headers.length === 0 ? undefined : w.headers.join(', ')],
-        ['Order', w.ordered ? 'one after the other' : 'as they come'],
-        ['Waiting', w.pending.toLocaleString()],
-        ['UUID', <Copyable value={w.uuid} label="UUID" />],
+        [texts.otherEvents, w.events.length === 0 ? 'none' : <>{w.events.map((e) => <div key={e}><code>{e}</code></div>)}</>],
+        [texts.headers, w.headers.length === 0 ? undefined : w.headers.join(', ')],
+        [texts.order, w.ordered ? texts.oneAfterTheOther : 'as they come'],
+        [texts.waiting, w.pending.toLocaleString()],
+        ['UUID', <Copyable value={w.uuid} label={texts.uuid} />],
       ]} />
-      {act === 'edit' && <WebhookForm project={project} former={w} onClose={close} onSaved={() => toast('The webhook is changed.')} />}
+      {act === 'edit' && <WebhookForm project={project} former={w} onClose={close} onSaved={() => toast(texts.theWebhookIsChanged)} />}
       {act === 'rotate' && (
-        <Confirm title="Rotate secret" open action="Rotate secret" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.rotateSecret} open action={texts.rotateSecret} onClose={close} onSubmit={async () => {
           const { metadata } = await read(api.POST('/projects/{projectUUID}/webhooks/{webhookUUID}/secret', { params: { path } }))
           setSecret(metadata.secret)
         }}>
-          Requests are signed with both secrets for a day. Then an endpoint with the former secret refuses them.
+          {texts.requestsAreSignedWithBoth}
         </Confirm>
       )}
       {act === 'delete' && (
-        <Confirm title="Delete webhook" open name={w.name} action="Delete webhook" onClose={close} onSubmit={async () => {
+        <Confirm title={texts.deleteWebhook} open name={w.name} action={texts.deleteWebhook} onClose={close} onSubmit={async () => {
           await read(api.DELETE('/projects/{projectUUID}/webhooks/{webhookUUID}', { params: { path } }))
-          toast(`${w.name} is deleted.`)
+          toast(texts.nameIsDeleted(w.name))
           await navigate({ to: `/projects/${project}/webhooks` })
           queries.removeQueries({ queryKey: ['webhooks', project, 'one', w.uuid] })
           await reload()
         }}>
-          <b>{w.name}</b> hears of nothing more. Its deliveries are lost, also those that wait. This cannot be undone.
+          {texts.hearsOfNothingMoreIts(<b>{w.name}</b>)}
         </Confirm>
       )}
       {secret !== undefined && (
-        <ShownOnce title="New signing secret" values={[{ label: 'Signing secret', value: secret }]} onClose={() => setSecret(undefined)} />
+        <ShownOnce title={texts.newSigningSecret} values={[{ label: texts.signingSecret, value: secret }]} onClose={() => setSecret(undefined)} />
       )}
     </Card>
   )

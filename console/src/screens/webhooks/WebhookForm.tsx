@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/webhooks'
 import { api, read, type Schemas } from '../../api/client'
 import { IconButton, Button } from '../../components/Button'
 import { FormDialog } from '../../components/Dialog'
@@ -13,7 +14,7 @@ import css from './Webhooks.module.css'
 type Webhook = Schemas['Webhook']
 type Watched = Webhook['tables'][number]
 
-const kinds = { '*': 'Insert, update and delete', INSERT: 'Insert', UPDATE: 'Update', DELETE: 'Delete', TRUNCATE: 'Truncate' }
+const kinds = { '*': texts.insertUpdateAndDelete, INSERT: texts.insert, UPDATE: texts.update, DELETE: texts.delete, TRUNCATE: texts.truncate }
 type Kind = keyof typeof kinds
 
 /** Creates a webhook, or changes one. */
@@ -55,26 +56,26 @@ export function WebhookForm({ project, former, onClose, onSaved }: {
   }
 
   return (
-    <FormDialog title={former === undefined ? 'New webhook' : 'Edit webhook'} open wide onClose={onClose} onSubmit={save}
-      action={former === undefined ? 'Create webhook' : 'Save changes'} disabled={tables.length + events.length === 0}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} onChange={(e) => setName(e.target.value)} />
-      <TextField label="Endpoint" required type="url" maxLength={2000} value={endpoint} placeholder="https://example.com/hooks"
-        hint="It gets a signed POST for each event, until it answers with a status from 200 to 299."
+    <FormDialog title={former === undefined ? texts.newWebhook : texts.editWebhook} open wide onClose={onClose} onSubmit={save}
+      action={former === undefined ? texts.createWebhook : texts.saveChanges} disabled={tables.length + events.length === 0}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} onChange={(e) => setName(e.target.value)} />
+      <TextField label={texts.endpoint} required type="url" maxLength={2000} value={endpoint} placeholder={texts.httpsExampleComHooks}
+        hint={texts.itGetsASignedPOST}
         onChange={(e) => setEndpoint(e.target.value)} />
       <WatchedTables project={project} tables={tables} onChange={setTables} />
       <fieldset className={css.events}>
-        <legend>Other events</legend>
+        <legend>{texts.otherEvents}</legend>
         {Object.entries(eventTypes).map(([type, text]) => (
           <CheckField key={type} label={type} hint={text} checked={events.includes(type)}
             onChange={(e) => setEvents(e.target.checked ? [...events, type] : events.filter((t) => t !== type))} />
         ))}
       </fieldset>
-      <CheckField label="In order" checked={ordered} onChange={(e) => setOrdered(e.target.checked)}
-        hint="An event waits until all before it are delivered or given up." />
-      <TextArea label="Headers" rows={2} value={headers} spellCheck={false} placeholder="Authorization: Bearer …"
+      <CheckField label={texts.inOrder} checked={ordered} onChange={(e) => setOrdered(e.target.checked)}
+        hint={texts.anEventWaitsUntilAll} />
+      <TextArea label={texts.headers} rows={2} value={headers} spellCheck={false} placeholder={texts.authorizationBearer}
         error={typeof parsed === 'string' ? parsed : undefined}
-        hint={former === undefined || former.headers.length === 0 ? 'One a line. Their values are not shown again.'
-          : `Set: ${former.headers.join(', ')}. What you write replaces all of them; empty keeps them.`}
+        hint={former === undefined || former.headers.length === 0 ? texts.oneALineTheirValues
+          : texts.setWhatYouWriteReplaces(former.headers.join(', '))}
         onChange={(e) => setHeaders(e.target.value)} />
     </FormDialog>
   )
@@ -86,22 +87,22 @@ function WatchedTables({ project, tables, onChange }: { project: string; tables:
 
   return (
     <fieldset className={css.tables}>
-      <legend>Changes of rows</legend>
+      <legend>{texts.changesOfRows}</legend>
       <Stack>
         {tables.map((t, i) => (
           <div key={i} className={css.table}>
-            <SelectField label="Table" value={`${t.schema}.${t.table}`} onChange={(e) => {
+            <SelectField label={texts.table} value={`${t.schema}.${t.table}`} onChange={(e) => {
               const dot = e.target.value.indexOf('.')
               patch(i, { schema: e.target.value.slice(0, dot), table: e.target.value.slice(dot + 1) })
             }}>
               {[...new Set([`${t.schema}.${t.table}`, ...(data ?? []).map((d) => d.fullName)])].map((n) => <option key={n}>{n}</option>)}
             </SelectField>
-            <SelectField label="Change" value={t.event} onChange={(e) => patch(i, { event: e.target.value })}>
+            <SelectField label={texts.change} value={t.event} onChange={(e) => patch(i, { event: e.target.value })}>
               {Object.entries(kinds).map(([value, text]) => <option key={value} value={value}>{text}</option>)}
             </SelectField>
-            <TextField label="Condition" value={t.filter} placeholder="status=eq.paid" spellCheck={false}
+            <TextField label={texts.condition} value={t.filter} placeholder={texts.statusEqPaid} spellCheck={false}
               onChange={(e) => patch(i, { filter: e.target.value })} />
-            <IconButton label={`Remove table ${t.table}`} onClick={() => onChange(tables.filter((_, j) => j !== i))}>✕</IconButton>
+            <IconButton label={texts.removeTable(t.table)} onClick={() => onChange(tables.filter((_, j) => j !== i))}>✕</IconButton>
           </div>
         ))}
         <div>
@@ -109,7 +110,7 @@ function WatchedTables({ project, tables, onChange }: { project: string; tables:
             const first = data?.find((d) => !tables.some((t) => d.schema === t.schema && d.name === t.table)) ?? data?.[0]
             if (first) onChange([...tables, { schema: first.schema, table: first.name, event: '*', filter: '' }])
           }}>
-            Add a table
+            {texts.addATable}
           </Button>
         </div>
       </Stack>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/webhooks'
 import { api, read, type Schemas } from '../../api/client'
 import { Badge, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -28,22 +29,22 @@ export function Webhooks() {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'name' } },
     })),
   })
-  const create = <Button needs="createWebhook" look="primary" onClick={() => setCreates(true)}>Create webhook</Button>
+  const create = <Button needs="createWebhook" look="primary" onClick={() => setCreates(true)}>{texts.createWebhook}</Button>
   const address = (w: Webhook) => `/projects/${project}/webhooks/${w.uuid}`
 
   return (
-    <Page title="Webhooks" lead="Your services are told of changed rows and other events, again and again until they answer." actions={create}>
+    <Page title={texts.webhooks} lead={texts.yourServicesAreToldOf} actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No webhook yet" action={create}>Name an endpoint of yours, and the tables or events that it should hear of.</Empty>
+          <Empty title={texts.noWebhookYet} action={create}>{texts.nameAnEndpointOfYours}</Empty>
         ) : (
           <>
-            <Table label="Webhooks" rows={content} keyOf={(w) => w.uuid} onOpen={(w) => void navigate({ to: address(w) })} columns={[
-              { title: 'Name', cell: (w) => <Link to={address(w) as string}>{w.name}</Link> },
-              { title: 'Endpoint', cell: (w) => <code className={css.endpoint}>{w.endpoint}</code>, narrow: true },
-              { title: 'Hears of', cell: hearsOf, narrow: true },
-              { title: 'State', cell: (w) => <WebhookState webhook={w} /> },
-              { title: 'Waiting', cell: (w) => w.pending.toLocaleString(), align: 'right', narrow: true },
+            <Table label={texts.webhooks} rows={content} keyOf={(w) => w.uuid} onOpen={(w) => void navigate({ to: address(w) })} columns={[
+              { title: texts.name, cell: (w) => <Link to={address(w) as string}>{w.name}</Link> },
+              { title: texts.endpoint, cell: (w) => <code className={css.endpoint}>{w.endpoint}</code>, narrow: true },
+              { title: texts.hearsOf, cell: hearsOf, narrow: true },
+              { title: texts.state, cell: (w) => <WebhookState webhook={w} /> },
+              { title: texts.waiting, cell: (w) => w.pending.toLocaleString(), align: 'right', narrow: true },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={(n) => setPage(String(n))} />
           </>
@@ -53,12 +54,12 @@ export function Webhooks() {
         <WebhookForm project={project} onClose={() => setCreates(false)} onSaved={(webhook, secret = '') => setCreated({ webhook, secret })} />
       )}
       {created && (
-        <ShownOnce title={`Webhook ${created.webhook.name}`} values={[{ label: 'Signing secret', value: created.secret }]}
+        <ShownOnce title={texts.webhookName(created.webhook.name)} values={[{ label: texts.signingSecret, value: created.secret }]}
           onClose={() => {
             setCreated(undefined)
             void navigate({ to: address(created.webhook) })
           }}>
-          <p>Your endpoint verifies the signature with it, by a library of Standard Webhooks.</p>
+          <p>{texts.yourEndpointVerifiesTheSignature}</p>
         </ShownOnce>
       )}
     </Page>
@@ -71,15 +72,15 @@ export function hearsOf(w: Webhook): string {
   const events = w.events.map((e) => e.replace(/^socle\./, '').replace(/\.v\d+$/, ''))
   const all = [...tables, ...events]
 
-  return all.length <= 3 ? all.join(', ') : `${all.slice(0, 2).join(', ')} and ${all.length - 2} more`
+  return all.length <= 3 ? all.join(', ') : texts.allAndCountMore(all.slice(0, 2).join(', '), all.length - 2)
 }
 
-const reasons = { '': 'paused', member: 'paused', failures: 'paused after failures', restore: 'paused by a restore' }
+const reasons = { '': 'paused', member: 'paused', failures: texts.pausedAfterFailures, restore: texts.pausedByARestore }
 
 /** Whether a webhook delivers. */
 export function WebhookState({ webhook: w }: { webhook: Webhook }) {
   if (w.paused) return <Badge tone={w.pauseReason === 'failures' ? 'danger' : 'warning'}>{reasons[w.pauseReason]}</Badge>
-  if (w.failingSince !== null) return <><Badge tone="danger">failing</Badge> <Time at={w.failingSince} /></>
+  if (w.failingSince !== null) return <><Badge tone="danger">{texts.failing}</Badge> <Time at={w.failingSince} /></>
 
-  return <Badge tone="success">active</Badge>
+  return <Badge tone="success">{texts.active}</Badge>
 }

@@ -143,6 +143,9 @@ await withBrowser(server, async open => {
 	await page.getByLabel('Run as').selectOption('')
 	await page.getByRole('button', { name: 'Run', exact: true }).click()
 	await page.getByText('501').first().waitFor()
+	await page.getByRole('button', { name: 'Show chart' }).click()
+	await page.getByRole('img', { name: 'n over <i>, 1 values' }).locator('canvas').waitFor()
+	await page.getByRole('button', { name: 'Show rows' }).click()
 	await inspect(page, 'sql')
 	await shareQuery(page, at, inspect)
 

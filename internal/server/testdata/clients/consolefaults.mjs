@@ -42,6 +42,21 @@ export async function editThroughFaults(context, address, password, rows) {
 	await save('Saved unheard')
 	assert.equal(await titleOf(11), 'Saved unheard')
 
+	// The answer is slow: the value stands in its cell meanwhile, and is sent once.
+	let sent = 0, answer
+	const answered = new Promise(resolve => { answer = resolve })
+	await page.route('**/rest/v1/books?*', async route => {
+		if (route.request().method() === 'PATCH') sent++
+		await answered
+		return route.fallback()
+	})
+	await edit('Book 15', 'Saved slowly')
+	await page.getByRole('grid').getByText('Saved slowly', { exact: true }).waitFor()
+	answer()
+	await page.getByText('title is now Saved slowly').waitFor()
+	await page.unroute('**/rest/v1/books?*')
+	assert.deepEqual([sent, await titleOf(15)], [1, 'Saved slowly'])
+
 	// Another tab was first.
 	await rows('PATCH', 'books?id=eq.12', { title: 'Theirs' })
 	await edit('Book 12', 'Mine')

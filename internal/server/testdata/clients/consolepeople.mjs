@@ -31,6 +31,7 @@ export async function lookAfterUsers(page, server, at, project, api, inspect) {
 	await page.goto(at(`users/${uuid}`))
 	await page.getByRole('cell', { name: '<b>phone</b>' }).waitFor()
 	await page.getByText('No second factor').waitFor()
+	await page.getByText('No passkey').waitFor()
 	await inspect(page, 'user-signins')
 	await page.getByRole('button', { name: /^End session of/ }).click()
 	await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click()

@@ -1,1 +1,0 @@
-import{t as e}from"./jsx-runtime-DyZJNswf.js";var t={frame:`_frame_13a9q_2`},n=e();function r({html:e}){return(0,n.jsx)(`iframe`,{className:t.frame,title:`The mail as its recipient sees it`,sandbox:``,src:`data:text/html;charset=utf-8,${encodeURIComponent(e)}`})}export{r as t};

@@ -1,1 +1,0 @@
-var e={preview:`_preview_1f5hp_1`,expression:`_expression_1f5hp_8`,quiet:`_quiet_1f5hp_23`,wrap:`_wrap_1f5hp_29`,badges:`_badges_1f5hp_33`,checks:`_checks_1f5hp_34`,group:`_group_1f5hp_44`,pair:`_pair_1f5hp_58`,state:`_state_1f5hp_64`,matrix:`_matrix_1f5hp_84`,changed:`_changed_1f5hp_128`,keys:`_keys_1f5hp_132`,values:`_values_1f5hp_139`};export{e as t};

@@ -1,0 +1,1 @@
+async function e(e){let t=await e(1),n=[t],r=Math.min(t.metadata.totalPages,100);for(let t=2;t<=r;t+=5){let i=Array.from({length:Math.min(5,r-t+1)},(e,n)=>t+n);n.push(...await Promise.all(i.map(e)))}return n}async function t(t){return(await e(t)).flatMap(e=>e.content)}export{e as n,t};

@@ -1,0 +1,170 @@
+import { type Node, type Value, say } from '../message'
+
+export const texts = {
+  // backup
+  proofFailed: 'proof failed',
+  notProven: 'not proven',
+  provenCountMissing: (count: Value) => `proven, ${count} missing`,
+  before: (before: Value) => `before ${before}`,
+  secondsMinSeconds2S: (seconds: Value, seconds2: Value) => `${seconds} min ${seconds2} s`,
+  sundays: 'Sundays',
+  mondays: 'Mondays',
+  tuesdays: 'Tuesdays',
+  wednesdays: 'Wednesdays',
+  thursdays: 'Thursdays',
+  fridays: 'Fridays',
+  saturdays: 'Saturdays',
+  everyHourAtMinute: (minute: Value) => `every hour at minute ${minute}`,
+  everyDayAt: (at: Value) => `every day at ${at}`,
+  weekdaysAt: (weekdays: Value, at: Value) => `${weekdays} at ${at}`,
+
+  // MissingObjects
+  postgreSQLDidNotCreateThese: 'PostgreSQL did not create these objects again',
+
+  // BackupSheet
+  backup: 'Backup',
+  restoreBackup: 'Restore backup',
+  proving: 'Proving…',
+  proveBackup: 'Prove backup',
+  downloadBackup: 'Download backup',
+  deleteBackup: 'Delete backup',
+  state: 'State',
+  failure: 'Failure',
+  begun: 'Begun',
+  notYet: 'not yet',
+  took: 'Took',
+  madeBy: 'Made by',
+  sizeOfTheDump: 'Size of the dump',
+  proof: 'Proof',
+  proven: 'Proven',
+  lastAttempt: 'Last attempt',
+  whyItFailed: 'Why it failed',
+  uuid: 'UUID',
+  aRestoreCannotRecover: 'A restore cannot recover',
+
+  // acts
+  deleteThisBackup: 'Delete this backup',
+  theStateOfTheProject: (time: Node) =>
+    say`The state of the project from ${time} can no longer be restored from it. This cannot be undone.`,
+  theBackupIsDownloadedCount: (count: Value) => `The backup is downloaded, ${count}.`,
+  oneArchiveWithTheDatabase:
+    'One archive with the database, the files and the forms. It can be imported here or by another Socle.',
+  protection: 'Protection',
+  passphrase: 'Passphrase',
+  onlyForAnotherSocleAge: 'Only for another Socle (age key)',
+  none: 'None',
+  atLeastTwelveCharactersWithout: 'At least 12 characters. Without it, nobody can read the archive.',
+  keyOfTheOtherSocle: 'Key of the other Socle',
+  age1: 'age1…',
+  getBackupsRecipientTellsIt: 'GET /backups/recipient tells it there.',
+  whoeverGetsTheArchiveCan: 'Whoever gets the archive can read all data of the project.',
+  theBackupIsImported: 'The backup is imported.',
+  importBackup: 'Import backup',
+  theArchiveBecomesABackup: 'The archive becomes a backup of this project. Nothing changes until you restore it.',
+  archive: 'Archive',
+  emptyIfTheArchiveHas: 'Empty if the archive has none, or is encrypted for this Socle.',
+  progressOfTheImport: 'Progress of the import',
+  sentOfCount: (sent: Value, count: Value) => `${sent} of ${count}`,
+  theServerChecksTheArchive: 'The server checks the archive.',
+
+  // losses
+  atLeast: 'at least ',
+  changeByMembersInThe: 'change by members in the audit log|changes by members in the audit log',
+  newUserNewUsers: 'new user|new users',
+  requestThatWroteRowsRequests: 'request that wrote rows|requests that wrote rows',
+  formResponseFormResponses: 'form response|form responses',
+
+  // RestoreWizard
+  theStateOfWithDatabase: (time: Node) => say`The state of ${time}, with database, files and forms.`,
+  restoreIt: 'Restore it',
+  asANewProject: 'As a new project',
+  thisProjectStaysAsIt: 'This project stays as it is. Look at the result first.',
+  inPlaceOfThisProjects: "In place of this project's data",
+  requestsWaitForAMoment: 'Requests wait for a moment while the data is replaced. Needs the role of owner.',
+  nameOfTheNewProject: 'Name of the new project',
+  restoreAlthoughSomeObjectsAre: 'Restore although some objects are missing',
+  postgreSQLMayNotCreateAll:
+    'PostgreSQL may not create all objects again. Otherwise the restore then fails, and nothing changes.',
+  theNameOfTheProject: 'the name of the project',
+  typeProjectNameToConfirm: (projectName: Value) => `Type ${projectName} to confirm`,
+  whatChangedSinceTheBackup: (timeAgo: Node) => say`What changed since the backup${timeAgo} is lost`,
+  thisBackupWasImportedSo:
+    'This backup was imported, so its data may be much older. Everything that it does not have is lost.',
+  noneAreRecordedByThe: 'None are recorded by the request and audit logs. SQL connections are not in them.',
+  soAreFilesUploadedAnd: 'So are files uploaded and rows written by SQL connections since then.',
+  thePresentDataIsKept: 'The present data is kept for a week, and the restore can be undone until then.',
+
+  // BackupList
+  createBackup: 'Create backup',
+  noBackupYet: 'No backup yet',
+  createOneNowAndA: 'Create one now, and a schedule for those to come.',
+  backups: 'Backups',
+  made: 'Made',
+  waiting: 'waiting',
+  by: 'By',
+  size: 'Size',
+  actions: 'Actions',
+  actionsForThisBackup: 'Actions for this backup',
+  backupUnderWay: 'Backup under way',
+  waitsForWaitingFor: (waitingFor: Value) => ` waits for ${waitingFor}`,
+
+  // Restores
+  noRestoreYet: 'No restore yet',
+  openABackupToRestore: 'Open a backup to restore it, in place or as a new project.',
+  undoTheRestore: 'Undo the restore',
+  undoRestore: 'Undo restore',
+  theProjectGetsTheData: (time: Node) =>
+    say`The project gets the data from before the restore again. The restored data, with all changes since ${time}, is kept for a week.`,
+  discardTheKeptData: 'Discard the kept data',
+  discardData: 'Discard data',
+  theDatabaseAndFilesThat:
+    'The database and files that are kept from this restore are lost, and it can no longer be undone. The present ' +
+    'data remains.',
+  intoANewProject: 'Into a new project',
+  inPlace: 'In place',
+  restoreUnderWay: 'Restore under way',
+  tookStartedAt: (startedAt: Value) => `, took ${startedAt}`,
+  undoneTime: (time: Node) => say`, undone ${time}`,
+  discardFormerData: 'Discard former data',
+  discardRestoredData: 'Discard restored data',
+  theFormerData: 'The former data',
+  theRestoredData: 'The restored data',
+  isKeptBesideThePresent: (value: Value, time: Node) =>
+    say`${value} is kept beside the present one, and deleted ${time}.`,
+  openTheNewProject: 'Open the new project',
+  showTheBackup: 'Show the backup',
+
+  // Schedule
+  newest: 'Newest',
+  days: 'Days',
+  weeks: 'Weeks',
+  months: 'Months',
+  theScheduleIsSaved: 'The schedule is saved.',
+  backupsAreMadeByHand: 'Backups are made by hand only.',
+  theNextBackupIsDue: (time: Node) => say`The next backup is due ${time}.`,
+  makeABackup: 'Make a backup',
+  byACronExpression: 'By a cron expression',
+  cronExpression: 'Cron expression',
+  minuteHourDayOfThe: (cron: Value) => `Minute, hour, day of the month, month, day of the week: ${cron}`,
+  timeZone: 'Time zone',
+  keepScheduledBackups: 'Keep scheduled backups',
+  aBackupIsKeptWhile:
+    'A backup is kept while one of the rules keeps it: it is among the newest, or the newest one of its day, week ' +
+    'or month. The last proven one is always kept. All zero keeps all.',
+  proveEachBackup: 'Prove each backup',
+  restoresItIntoATemporary: 'Restores it into a temporary database and compares.',
+  proveTheNewestOneAgain: 'Prove the newest one again after days',
+  zeroForNever: '0 for never.',
+  createSchedule: 'Create schedule',
+  saveSchedule: 'Save schedule',
+  deleteSchedule: 'Delete schedule',
+  deleteTheSchedule: 'Delete the schedule',
+  noMoreBackupsAreMade: 'No more backups are made by themselves. Existing ones remain until they are deleted.',
+
+  // Backups
+  schedule: 'Schedule',
+  restores: 'Restores',
+  databaseFilesAndFormsOf: 'Database, files and forms of the project, restored as a test to prove them.',
+  noBackupIsProvenA: 'No backup is proven. A proof restores a backup into a temporary database.',
+  theNewestProvenBackupHas: (time: Node) => say`The newest proven backup has the state of ${time}.`,
+}

@@ -1,0 +1,118 @@
+import { type Node, type Value, say } from '../message'
+
+export const texts = {
+  // FunctionLog
+  log: 'Log',
+  linesOfTheLastSeven: 'Lines of the last seven days, the newest first.',
+  function: 'Function',
+  name: 'Name',
+  follow: 'Follow',
+  noLineYet: 'No line yet',
+  whatAFunctionWritesBy: 'What a function writes by console.log, and why it ended, appears here.',
+  when: 'When',
+  stream: 'Stream',
+  message: 'Message',
+
+  // FunctionSecrets
+  addSecret: 'Add secret',
+  secrets: 'Secrets',
+  allFunctionsHaveThemIn:
+    'All functions have them in their environment, from their next process on. They are not shown again.',
+  noSecretYet: 'No secret yet',
+  keepTheKeyOfAnother: 'Keep the key of another service here, instead of in a function’s text.',
+  secretsOfEdgeFunctions: 'Secrets of edge functions',
+  changed: 'Changed',
+  replaceSecretName: (name: Value) => `Replace secret ${name}`,
+  replace: 'Replace',
+  deleteSecretName: (name: Value) => `Delete secret ${name}`,
+  delete: 'Delete',
+  readASecret: 'Read a secret',
+  inAFunction: 'In a function:',
+  theCode: 'the code',
+  constKeyDenoEnvGet: "const key = Deno.env.get('STRIPE_KEY')",
+  deleteSecret: 'Delete secret',
+  functionsThatReadFindNothing: (deleted: Node) =>
+    say`Functions that read ${deleted} find nothing from their next process on. This cannot be undone.`,
+  value: 'Value',
+  itIsNotShownAgain: 'It is not shown again.',
+  nameIsSet: (name: Value) => `${name} is set.`,
+  newSecret: 'New secret',
+  replaceFormer: (former: Value) => `Replace ${former}`,
+  setSecret: 'Set secret',
+  stripeKEY: 'STRIPE_KEY',
+  lettersDigitsAndUnderscoresA: 'Letters, digits and underscores. A secret of this name is replaced.',
+  severalLinesReadableWhileYou: 'Several lines, readable while you type',
+  forKeysInPEMAnd: 'For keys in PEM and other files.',
+
+  // call
+  writeAHeaderAsName: (line: Value) => `Write a header as Name: value, not ${line}.`,
+
+  // EdgeFunctions
+  functions: 'Functions',
+  edgeFunctions: 'Edge functions',
+  typeScriptAndJavaScriptOfYours:
+    'TypeScript and JavaScript of yours that the server runs, at an address of its own each.',
+  noEdgeFunctionYet: 'No edge function yet',
+  writeOneInSupabaseFunctions: 'Write one in supabase/functions/hello/index.ts, then deploy it from your machine:',
+  theFunction: 'the function',
+  denoServeNewResponseHello: "Deno.serve(() => new Response('hello'))",
+  theCommand: 'the command',
+  socleFunctionsDeployHello: 'socle functions deploy hello',
+  callers: 'Callers',
+  needAKeyOrToken: 'need a key or token',
+  anybody: 'anybody',
+  version: 'Version',
+  size: 'Size',
+  deployed: 'Deployed',
+
+  // TestCall
+  testCall: 'Test call',
+  aRequestOfThisPage: "A request of this page, without your own token: the function's code never sees that.",
+  method: 'Method',
+  pathAndQueryBehindThe: 'Path and query behind the name',
+  ordersLimitFive: '/orders?limit=5',
+  emptyOrItBeginsWith: 'Empty, or it begins with / or ?.',
+  callAs: 'Call as',
+  nobody: 'nobody',
+  aUserOfYourApplication: 'a user of your application',
+  theHolderOfAKey: 'the holder of a key or token',
+  addressOrUUIDOfThe: 'Address or UUID of the user',
+  callsWithATokenOf: 'Calls with a token of five minutes. The audit log has who made it.',
+  keyOrToken: 'Key or token',
+  itIsSentToThe: 'It is sent to the function.',
+  headers: 'Headers',
+  body: 'Body',
+  callFunction: 'Call function',
+  redirect: 'redirect',
+  inDurationMsMs: (durationMs: Value) => `in ${durationMs} ms`,
+  answer: 'Answer',
+  headersOfTheAnswer: 'Headers of the answer',
+
+  // EdgeFunction
+  allEdgeFunctions: 'All edge functions',
+  noSuchFunction: 'No such function',
+  itWasDeletedOrHas: 'It was deleted, or has another name.',
+  callsNeedAKeyOr: 'Calls need a key or a token now.',
+  letAnybodyCallIt: 'Let anybody call it',
+  requireAKeyOrToken: 'Require a key or token',
+  address: 'Address',
+  address2: 'address',
+  needAKeyOrTokenOf: 'need a key or token of the project',
+  created: 'Created',
+  requestsReachYourCodeWithout:
+    'Requests reach your code without a key of the project. It must check its callers itself, as a webhook does.',
+  deleteEdgeFunction: 'Delete edge function',
+  deleteFunction: 'Delete function',
+  nameIsDeleted: (name: Value) => `${name} is deleted.`,
+  theFunctionIsLostWith:
+    'The function is lost with all its versions, and calls of it fail. Deploy it again from your machine to have ' +
+    'it back.',
+  versions: 'Versions',
+  theLastThe50: 'The last 50.',
+  current: 'current',
+  rollBackToVersion: (version: Value) => `Roll back to ${version}`,
+  rollBack: 'Roll back',
+  answersFromTheNextProcess: (version: Value) => `${version} answers from the next process on.`,
+  versionDeployedBecomesTheCurrent: (version: Node, time: Node) =>
+    say`Version ${version}, deployed ${time}, becomes the current one. The version of now stays in the list.`,
+}

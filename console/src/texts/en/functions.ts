@@ -1,0 +1,90 @@
+import { type Node, type Value, say } from '../message'
+
+export const texts = {
+  // call
+  query: 'Query',
+  oneSQLStatementWithParameters: 'One SQL statement with parameters.',
+  rowsOfATable: 'Rows of a table',
+  returnsRowsTheRowsAPI: 'Returns rows; the rows API can filter and sort them.',
+  procedureCode: 'Procedure code',
+  plPgSQLWithVariablesConditions: 'PL/pgSQL with variables, conditions and errors.',
+  trigger: 'Trigger',
+  setsAColumnWhenA: "Sets a column when a row changes. Attach it at a table's structure.",
+
+  // FunctionForm
+  createAFunction: 'Create a function',
+  editName: (name: Value) => `Edit ${name}`,
+  andRunsWithItsOwners: " and runs with its owner's rights",
+  theFunctionIsTheForm: (volatility: Value, more: Node) =>
+    say`The function is ${volatility}${more}. The form would lose that, so edit its whole definition as SQL.`,
+  editAsSQL: 'Edit as SQL',
+  editSchemaName: (schema: Value, name: Value) => `Edit ${schema}.${name}`,
+  saveFunction: 'Save function',
+  createFunction: 'Create function',
+  body: 'Body',
+  none: 'none',
+  argumentsResultToChangeThem: (parameters: Value, returnType: Value) =>
+    `Arguments: ${parameters}. Result: ${returnType}. To change them, create another function.`,
+  theBodyIsCheckedWhen:
+    'The body is checked when it is saved. Names in it mean the schema of the function, then public.',
+  name: 'Name',
+  schema: 'Schema',
+  resultType: 'Result type',
+  aTypeVoidTriggerSetof: 'A type, void, trigger, setof a type, or table(name type, …).',
+  language: 'Language',
+  parameters: 'Parameters',
+  nameOfParameterI: (i: Value) => `Name of parameter ${i}`,
+  typeOfParameterI: (i: Value) => `Type of parameter ${i}`,
+  removeParameterI: (i: Value) => `Remove parameter ${i}`,
+  addParameter: 'Add parameter',
+  whoMayExecuteIt: 'Who may execute it',
+  callersWithoutAnAccountAnon: 'Callers without an account (anon)',
+  signedInUsersAuthenticated: 'Signed-in users (authenticated)',
+  theServiceRoleAlwaysMay: "The service role always may. The function runs with its caller's rights.",
+
+  // TestCall
+  testOf: (of: Value) => `Test ${of}`,
+  null: 'null',
+  nameIsNull: (name: Value) => `${name} is null`,
+  callAs: 'Call as',
+  ownerBySQL: 'owner, by SQL',
+  serviceRoleByTheRows: 'service role, by the rows API',
+  anonByTheRowsAPI: 'anon, by the rows API',
+  anEndUserByThe: 'an end user, by the rows API',
+  uuidOfTheUser: 'UUID of the user',
+  keepWhatItWrites: 'Keep what it writes',
+  otherwiseTheCallMayNot: 'Otherwise the call may not write.',
+  aCallByTheRows: 'A call by the rows API keeps what it writes.',
+  callFunction: 'Call function',
+  messageSQLSTATE: (message: Value, sqlstate: Value) => `${message} (SQLSTATE ${sqlstate})`,
+  answer: 'answer',
+  noContent: 'No content',
+  theAnswerHasNoResult: 'The answer has no result.',
+
+  // Functions
+  sqlFunctions: 'SQL functions',
+  functionsInTheDatabaseCalled: 'Functions in the database, called by SQL, triggers and the rows API.',
+  allSchemas: 'All schemas',
+  noFunctionYet: 'No function yet',
+  aFunctionKeepsLogicNext:
+    'A function keeps logic next to the rows. Applications call it at /rpc/ when its role may execute it.',
+  functions: 'Functions',
+  arguments: 'Arguments',
+  result: 'Result',
+  procedure: 'procedure',
+  kind: 'Kind',
+  securityDefiner: 'security definer',
+  window: 'window',
+  mayExecute: 'May execute',
+  serviceRole: 'service role',
+  actions: 'Actions',
+  actionsOfName: (name: Value) => `Actions of ${name}`,
+  testCall: 'Test call',
+  editFunction: 'Edit function',
+  deleteFunction: 'Delete function',
+  deletedNameMentions: (name: Value, mentions: Value) => `Deleted ${name}.${mentions}`,
+  deleteOf: (of: Value) => `Delete ${of}`,
+  theFunctionsTextIsLost:
+    "The function's text is lost, and calls of applications fail. If triggers, policies or columns use it, it " +
+    'stays.',
+}

@@ -1,0 +1,72 @@
+import { type Value } from '../message'
+
+export const texts = {
+  // ChangeLog
+  all: 'All',
+  insert: 'Insert',
+  update: 'Update',
+  delete: 'Delete',
+  truncate: 'Truncate',
+  table: 'Table',
+  allFollowedTablesInPublic: 'All followed tables in public',
+  change: 'Change',
+  condition: 'Condition',
+  statusEqPaid: 'status=eq.paid',
+  changes: 'Changes',
+  theLastSinceYouOpened: (kept: Value) => `The last ${kept} since you opened this page.`,
+  pause: 'Pause',
+  continue: 'Continue',
+  clear: 'Clear',
+  noTableIsFollowed: 'No table is followed',
+  noChangeYet: 'No change yet',
+  switchATableOnUnder: 'Switch a table on under Tables.',
+  changeARowInAnother: 'Change a row in another tab or in your application: it appears here at once.',
+  changesTheNewestFirst: 'Changes, the newest first',
+  gap: 'gap',
+  changesBeforeThisOneAre: 'Changes before this one are no longer kept: read the rows again.',
+  largeColumnsAreLeftOut: 'Large columns are left out.',
+  row: 'Row',
+  before: 'Before',
+
+  // FollowedTables
+  followedTables: 'Followed tables',
+  changesOfAFollowedTable: 'Changes of a followed table are kept for a day. A table that nobody follows costs nothing.',
+  noTableYet: 'No table yet',
+  tables: 'Tables',
+  createATableThenSwitch: 'Create a table, then switch it on here.',
+  searchByName: 'Search by name',
+  noTableHasThisName: 'No table has this name',
+  clearSearch: 'Clear search',
+  followed: 'Followed',
+  followATable: 'Follow a table',
+  inAnApplicationWithSupabase: 'In an application with supabase-js. Row level security decides who hears what.',
+  theCode: 'the code',
+  followFullName: (fullName: Value) => `Follow ${fullName}`,
+  on: 'on',
+  off: 'off',
+
+  // OpenChannels
+  channels: 'Channels',
+  onTheServerThatAnswers: (channels: Value) =>
+    `${channels} on the server that answers. Presences are those of all servers.`,
+  noChannelIsOpen: 'No channel is open',
+  anApplicationJoinsOneBy: 'An application joins one by supabase.channel(name).subscribe().',
+  name: 'Name',
+  whoJoins: 'Who joins',
+  byPolicy: 'by policy',
+  anybodyWithAKey: 'anybody with a key',
+  sockets: 'Sockets',
+  presences: 'Presences',
+  theWithTheMostSockets: (count: Value) => `The ${count} with the most sockets.`,
+  socketsOfThisProject: (sockets: Value) => `${sockets} of this project.`,
+  client: 'Client',
+  openSince: 'Open since',
+  theNewestCount: (count: Value) => `The newest ${count}.`,
+
+  // Realtime
+  liveChanges: 'Live changes',
+  openChannels: 'Open channels',
+  realtime: 'Realtime',
+  applicationsHearOfChangedRows:
+    'Applications hear of changed rows at once, each user of those that policies let them read.',
+}
