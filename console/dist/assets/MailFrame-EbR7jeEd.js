@@ -1,0 +1,1 @@
+import{j as e}from"./client-BzzptYUH.js";import{t}from"./jsx-runtime-DyZJNswf.js";var n={frame:`_frame_13a9q_2`},r=t();function i({html:t}){return(0,r.jsx)(`iframe`,{className:n.frame,title:e.theMailAsItsRecipient,sandbox:``,src:`data:text/html;charset=utf-8,${encodeURIComponent(t)}`})}export{i as t};

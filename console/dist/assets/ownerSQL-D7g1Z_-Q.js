@@ -1,0 +1,1 @@
+import{i as e}from"./exact-Cmq-yNX7.js";import{n as t}from"./runSQL-BTtnlLPM.js";var n=1e3,r=(e,t,n=[])=>a(e,t,n,!0),i=(e,t,n=[])=>a(e,t,n,!1);async function a(r,i,a,o){let{results:s}=await t(r,{query:i,parameters:a,readOnly:o,maxRows:n});return(s.at(-1)?.rows??[]).map(t=>t.map(e))}export{i as n,r as t};

@@ -1,1 +1,0 @@
-import{C as e,w as t}from"./index-CbKARUrr.js";function n(n,r){let i=t({strict:!1}),a=e();return[i[n]===void 0?r:String(i[n]),e=>{a({to:`.`,replace:!0,search:(t=>{let{[n]:i,...a}=t;return e===r?a:{...a,[n]:e}})})}]}export{n as t};
