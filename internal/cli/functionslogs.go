@@ -138,7 +138,7 @@ func (l functionLine) print(w io.Writer, asJSON bool) error {
 		return err
 	}
 
-	_, err := fmt.Fprintf(w, "%s  %s  %-6s  %s\n", l.At.Local().Format(time.DateTime), sanitize(l.Function), sanitize(l.Stream),
-		sanitize(l.Message))
+	_, err := fmt.Fprintf(w, "%s  %s  %-6s  %s\n", l.At.Local().Format(time.DateTime), sanitize(l.Function),
+		sanitize(l.Stream), sanitize(l.Message))
 	return err
 }

@@ -63,7 +63,8 @@ func TestReadMigrations(t *testing.T) {
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readMigrations(dir, dir); err == nil || !strings.HasSuffix(err.Error(), "is no file in the repository") {
+	_, err = readMigrations(dir, dir)
+	if err == nil || !strings.HasSuffix(err.Error(), "is no file in the repository") {
 		t.Errorf("a link out of the repository: got %v", err)
 	}
 	if _, err := readMigrations(dir, ""); err != nil {

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/repository"
 	"github.com/spf13/cobra"
+
+	"github.com/socle-dev/socle/internal/repository"
 )
 
 // TestReplacePath keeps the mode of a file, and the link that leads to it.
@@ -72,7 +73,9 @@ func TestPullWritesInside(t *testing.T) {
 		}
 	}
 
-	for name, fails := range map[string]bool{repository.ConfigFile: false, repository.Folder + "/templates/invite.html": true} {
+	for name, fails := range map[string]bool{
+		repository.ConfigFile: false, repository.Folder + "/templates/invite.html": true,
+	} {
 		p := pull{push: push{cmd: &cobra.Command{}, repo: &repository.Repository{Root: root}},
 			files: repository.Files{name: "theirs"}}
 		if err := p.write(); (err != nil) != fails {

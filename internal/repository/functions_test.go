@@ -128,8 +128,8 @@ func TestVariableForms(t *testing.T) {
 
 	got := ParseVariables("\ufeffFIRST=a b\t# of an editor on Windows\r\nKEY=\"-----BEGIN\nabc=\n-----END\"\nB= 'x\ny'\n" +
 		"C=\"a\\nb\\\"c\"\nEMPTY= # to be set\nCOLOR=#ff0000\n")
-	want := map[string]string{"FIRST": "a b", "KEY": "-----BEGIN\nabc=\n-----END", "B": "x\ny", "C": "a\nb\"c", "EMPTY": "",
-		"COLOR": "#ff0000"}
+	want := map[string]string{"FIRST": "a b", "KEY": "-----BEGIN\nabc=\n-----END", "B": "x\ny", "C": "a\nb\"c",
+		"EMPTY": "", "COLOR": "#ff0000"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}

@@ -56,8 +56,9 @@ type Config struct {
 type Server struct {
 	Config
 
-	mu     sync.Mutex
-	loaded map[string]*instance
+	mu      sync.Mutex
+	loaded  map[string]*instance
+	stopped bool // no process may start, since nothing would end it
 }
 
 // instance is a function that runs, or is about to.
@@ -90,6 +91,10 @@ func (s *Server) Run(ctx context.Context) {
 		}
 		before = now
 	}
+
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
 
 	s.reset("shutdown")
 }
@@ -183,9 +188,17 @@ func (s *Server) find(name string) (repository.Function, error) {
 	return all[i], nil
 }
 
+// errStopped reports that the server ends.
+var errStopped = errors.New("the server ends")
+
 // process returns the process of a function, which it starts if there is none.
 func (s *Server) process(ctx context.Context, f repository.Function) (process, error) {
 	s.mu.Lock()
+	if s.stopped {
+		s.mu.Unlock()
+		return nil, errStopped
+	}
+
 	i := s.loaded[f.Name]
 	if i != nil && i.ended() {
 		i = nil

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -193,6 +194,28 @@ func TestServe(t *testing.T) {
 			a.write("supabase/functions/a/index.ts", `Deno.serve(() => new Response("changed"));`)
 			pgtest.Eventually(t, "the change", func() bool { return a.get(Prefix+"a", true) == "200 changed" })
 		})
+	}
+}
+
+// TestStopped: a request that comes as the server ends starts no process, which would stay.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+
+	s := New(Config{
+		Bundler: &bundle.Bundler{Program: "/nowhere"}, Changed: func() string { return "" },
+		Functions: func() ([]repository.Function, error) {
+			return []repository.Function{{Name: "a", VerifyJWT: new(bool)}}, nil
+		},
+		Log: func(string, string, string) {},
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	s.Run(ctx)
+
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, Prefix+"a", nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), errStopped.Error()) {
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
