@@ -104,7 +104,8 @@ func measure(ctx context.Context) error {
 	}
 
 	quiet := slog.New(slog.DiscardHandler)
-	return socle.Run(ctx, "", []string{"SOCLE_DENO_BIN=" + inGo}, quiet, func(ctx context.Context, s *socle.Socle) error {
+	withGo, withDeno := []string{"SOCLE_DENO_BIN=" + inGo}, []string{"SOCLE_DENO_BIN=" + folder}
+	return socle.Run(ctx, "", withGo, quiet, func(ctx context.Context, s *socle.Socle) error {
 		handler, err := deploy(s, "handler", "// the handler is in this program")
 		if err != nil {
 			return err
@@ -116,7 +117,7 @@ func measure(ctx context.Context) error {
 		settle()
 		others := processes()
 
-		return socle.Run(ctx, "", []string{"SOCLE_DENO_BIN=" + folder}, quiet, func(_ context.Context, s *socle.Socle) error {
+		return socle.Run(ctx, "", withDeno, quiet, func(_ context.Context, s *socle.Socle) error {
 			return errors.Join(measureFirst(s), measureWarm(s, handler), measureMemory(others))
 		})
 	})
@@ -158,8 +159,8 @@ func measureFirst(s *socle.Socle) error {
 		}
 
 		slices.Sort(first)
-		fmt.Printf("first call of %d functions (%s, %d kB), blank processes wait: p50 %v, max %v\n", *functions, name,
-			len(code)>>10, first[len(first)/2].Round(time.Millisecond/10), first[len(first)-1].Round(time.Millisecond/10))
+		fmt.Printf("first call of %d functions (%s, %d kB): p50 %v, max %v\n", *functions, name, len(code)>>10,
+			first[len(first)/2].Round(time.Millisecond/10), first[len(first)-1].Round(time.Millisecond/10))
 	}
 
 	return nil

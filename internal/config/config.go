@@ -59,6 +59,8 @@ type Config struct {
 
 	SMTPURL  Secret // SMTP server; "": write mails to the log
 	MailFrom string // sender address; never "" with an SMTPURL
+
+	FunctionProcesses int // with 256 MB each
 }
 
 // Secret is text that is redacted when printed. Only an explicit conversion to string reveals it.

@@ -33,7 +33,7 @@ func TestLoadDefaults(t *testing.T) {
 
 	want := Config{
 		Addr: "127.0.0.1:8080", DataDir: filepath.Join(here, "socle-data"), RateLimit: true, SignUp: true,
-		PasswordMin: 8, LogFormat: "text", LogLevel: slog.LevelInfo, Drain: 5 * time.Second,
+		PasswordMin: 8, FunctionProcesses: 64, LogFormat: "text", LogLevel: slog.LevelInfo, Drain: 5 * time.Second,
 		ACMEDirectory:   "https://acme-v02.api.letsencrypt.org/directory",
 		LeakedPasswords: "https://api.pwnedpasswords.com/range/",
 	}
@@ -60,6 +60,7 @@ func TestLoad(t *testing.T) {
 		"SOCLE_TLS_CERT=/etc/socle/chain.pem", "SOCLE_TLS_KEY=/etc/socle/key.pem", "SOCLE_REDIRECT_ADDR=:80",
 		"SOCLE_ACME_DIRECTORY=https://ca.example.com/acme",
 		"SOCLE_STORAGE_URL=file:///srv/blobs%20here", "SOCLE_SECRET_KEY=" + randomKey, "SOCLE_RATE_LIMIT=off",
+		"SOCLE_FUNCTION_PROCESSES=8",
 		"SOCLE_SIGN_UP=closed", "SOCLE_PASSWORD_MIN=256", "SOCLE_TRUSTED_PROXIES=10.1.2.3/8, ::1,::ffff:192.0.2.1",
 		"SOCLE_LOG_FORMAT=json", "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN=/usr/lib/postgresql/15/bin",
 		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SLOW_REQUEST=1500ms", "SOCLE_DRAIN=0s",
@@ -72,7 +73,7 @@ func TestLoad(t *testing.T) {
 		PublicURL: "https://api.example.com/base",
 		TLSCert:   "/etc/socle/chain.pem", TLSKey: "/etc/socle/key.pem", RedirectAddr: ":80",
 		ACMEDirectory: "https://ca.example.com/acme", StorageURL: "file:///srv/blobs%20here",
-		SecretKey: randomKey, PasswordMin: 256,
+		SecretKey: randomKey, PasswordMin: 256, FunctionProcesses: 8,
 		TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 			netip.MustParsePrefix("192.0.2.1/32"),
@@ -150,6 +151,9 @@ func TestLoadRefuses(t *testing.T) {
 		"SOCLE_METRICS_ADDR":   {"9090"},
 		"SOCLE_SMTP_URL": {"canary", "http://u:canary@h", "smtp://", "smtp://u:canary@h:port", "smtp://h/path",
 			"smtp://u:canary@h?x"},
+
+		"SOCLE_FUNCTION_PROCESSES": {"7", "1025"},
+
 		"SOCLE_CLUSTER_ADDR": {"7422", "http://10.0.0.5:7422"},
 		"SOCLE_NATS_URL": {"canary", "http://u:canary@h", "nats://", "nats://h/path", "nats://h:port",
 			"nats://h,u:canary@h2", "nats://h?x=canary"},

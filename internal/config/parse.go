@@ -153,13 +153,16 @@ func mailFrom(text string) (string, error) {
 
 func plainSecret(text string) (Secret, error) { return Secret(text), nil }
 
-func passwordMin(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 8 || n > 256 {
-		return 0, fmt.Errorf("%q is not a number from 8 to 256", text)
-	}
+// number returns a parser of numbers within bounds.
+func number(least, most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, most)
+		}
 
-	return n, nil
+		return n, nil
+	}
 }
 
 func networks(text string) ([]netip.Prefix, error) {

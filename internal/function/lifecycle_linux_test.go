@@ -78,7 +78,7 @@ func TestDrain(t *testing.T) {
 	want(t, s, p, "waits", "two")
 }
 
-// TestAge: a process ends after so many requests, and after so long. Its last requests are answered.
+// TestAge: a process takes no more requests after so many of them, and after so long.
 func TestAge(t *testing.T) {
 	t.Parallel()
 

@@ -2,6 +2,7 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +24,7 @@ import (
 )
 
 const (
-	maxProcesses  = 64 // all projects together
+	maxProcesses  = 64 // all projects together, by default
 	maxBlank      = 2  // processes that wait for a function
 	processWait   = 10 * time.Second
 	bootTimeout   = 10 * time.Second
@@ -50,8 +51,9 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // Config has a [Service]'s dependencies.
 type Config struct {
-	Program  string // path of Deno; "": not installed
-	Outbound *outbound.Client
+	Program   string // path of Deno; "": not installed
+	Processes int    // at a time, with the default memory each; 0: a default
+	Outbound  *outbound.Client
 	// Environment returns the variables of a project that the server sets.
 	Environment func(ctx context.Context, p *projectdb.Project) (map[string]string, error)
 	Self        Self
@@ -103,12 +105,14 @@ type cachedState struct {
 // New returns a service without processes.
 func New(c Config) *Service {
 	stopping, stop := context.WithCancel(context.Background())
+	processes := int64(cmp.Or(c.Processes, maxProcesses))
 	return &Service{Config: c, stopping: stopping, stop: stop,
-		places: fair.New(fair.Config{Name: "function_processes", Capacity: maxProcesses, PerAccount: maxProcesses / 2,
-			PerPart: maxProcesses / 4, Reserve: maxProcesses / 8, Waiting: 256, Timeout: processWait, Revocable: true}),
+		places: fair.New(fair.Config{Name: "function_processes", Capacity: processes, PerAccount: processes / 2,
+			PerPart: processes / 4, Reserve: processes / 8, Waiting: 256, Timeout: processWait, Revocable: true}),
 		connections: fair.New(fair.Config{Name: "function_connections", Capacity: maxConnections,
 			PerAccount: maxConnections / 2, PerPart: maxConnections / 8, Reserve: maxConnections / 8}),
-		codeCaches: newCodeCaches(), states: map[key]cachedState{}, current: map[key]*worker{}, all: map[*worker]struct{}{}}
+		codeCaches: newCodeCaches(), states: map[key]cachedState{}, current: map[key]*worker{},
+		all: map[*worker]struct{}{}}
 }
 
 // Pools returns the pools that accounts share, for metrics.
@@ -278,7 +282,12 @@ func (s *Service) DeleteSecret(
 
 // try starts a version of a function and ends it.
 func (s *Service) try(ctx context.Context, p *projectdb.Project, d Deployment) error {
-	lease, err := s.acquirePlace(ctx, p.Key(ctx))
+	limits, err := GetLimits(ctx, p.Trusted())
+	if err != nil {
+		return err
+	}
+
+	lease, err := s.acquirePlaces(ctx, p.Key(ctx), limits.MemoryMB)
 	if err != nil {
 		return err
 	}
@@ -288,11 +297,6 @@ func (s *Service) try(ctx context.Context, p *projectdb.Project, d Deployment) e
 	defer cancel()
 
 	env, err := s.environment(ctx, p)
-	if err != nil {
-		return err
-	}
-
-	limits, err := GetLimits(ctx, p.Trusted())
 	if err != nil {
 		return err
 	}

@@ -25,3 +25,17 @@ func TestLimitBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces: a process has places for its memory, as far as its project has them.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		processes, memoryMB int
+		want                int64
+	}{{0, 64, 1}, {0, 256, 1}, {0, 257, 2}, {0, 2048, 8}, {8, 2048, 2}, {1024, 2048, 8}} {
+		if got := New(Config{Processes: tt.processes}).placesOf(tt.memoryMB); got != tt.want {
+			t.Errorf("%d MB of %d processes: got %d places, want %d", tt.memoryMB, tt.processes, got, tt.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,7 +206,7 @@ func (c *Call) Kill(limit string) {
 // run starts the process and returns when it has ended.
 func (w *worker) run() {
 	s := w.service
-	lease, err := s.acquirePlace(s.stopping, w.project.Key(s.stopping))
+	lease, err := s.acquirePlaces(s.stopping, w.project.Key(s.stopping), w.state.MemoryMB)
 	if err == nil {
 		defer lease.Release()
 		err = w.boot()
@@ -285,20 +286,33 @@ func (w *worker) boot() error {
 	return nil
 }
 
-// acquirePlace returns the place of a process. If none is free, the process that is idle longest
-// ends.
-func (s *Service) acquirePlace(ctx context.Context, owner fair.Key) (*fair.Lease, error) {
-	if lease := s.places.TryAcquire(owner, 1); lease != nil {
+// acquirePlaces returns the places of a process, one for each [defaultLimits.MemoryMB] that it may
+// allocate, so that the number of places bounds the memory of all. If none is free, the processes
+// that are idle longest end.
+func (s *Service) acquirePlaces(ctx context.Context, owner fair.Key, memoryMB int) (*fair.Lease, error) {
+	n := s.placesOf(memoryMB)
+	if lease := s.places.TryAcquire(owner, n); lease != nil {
 		return lease, nil
 	}
 
-	s.endIdle()
-	lease, err := s.places.Acquire(ctx, owner, 1)
+	for range n {
+		s.endIdle()
+	}
+
+	lease, err := s.places.Acquire(ctx, owner, n)
 	if errors.Is(err, fair.ErrBusy) {
 		return nil, ErrBusy
 	}
 
 	return lease, err
+}
+
+// placesOf returns the number of places of a process, at most those that a project may have.
+func (s *Service) placesOf(memoryMB int) int64 {
+	processes := int64(cmp.Or(s.Processes, maxProcesses))
+	places := (int64(memoryMB) + int64(defaultLimits.MemoryMB) - 1) / int64(defaultLimits.MemoryMB)
+
+	return min(places, processes/4)
 }
 
 // endIdle ends the process that is idle longest.

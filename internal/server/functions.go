@@ -28,7 +28,7 @@ const functionKeyTTL = 3 * time.Hour
 
 // newFunctions returns the service that runs edge functions.
 func (s *Server) newFunctions(c config.Config, out *outbound.Client) *function.Service {
-	return function.New(function.Config{Program: findDeno(c), Outbound: out, Log: s.log,
+	return function.New(function.Config{Program: findDeno(c), Processes: c.FunctionProcesses, Outbound: out, Log: s.log,
 		Self:        function.Self{URL: s.URL, Connect: s.inside.connect, ServeDatabase: s.serveDatabase},
 		Environment: s.functionEnvironment})
 }

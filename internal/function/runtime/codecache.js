@@ -52,8 +52,8 @@ export async function compile(folder, name) {
 
 function pack(rows) {
   const data = rows[0].data;
-  const head = JSON.stringify(rows, (key, value) => key === "data" ? null : typeof value === "bigint" ? `${value}` : value);
-  const line = encoder.encode(head + "\n");
+  const plain = (key, value) => key === "data" ? null : typeof value === "bigint" ? `${value}` : value;
+  const line = encoder.encode(JSON.stringify(rows, plain) + "\n");
   const packed = new Uint8Array(line.length + data.length);
   packed.set(line);
   packed.set(data, line.length);
@@ -76,10 +76,11 @@ export function restore(specifier, packed) {
 }
 
 function write({ file, table, columns }, specifier, row) {
-  const values = columns.map((name) => name.endsWith("type") || name.endsWith("hash") ? BigInt(row[name]) : row[name]);
+  const values = columns.map((name) => /type|hash/.test(name) ? BigInt(row[name]) : row[name]);
   const database = open(file);
   try {
-    database.prepare(`insert or replace into ${table} (specifier, ${columns}) values (?, ?, ?, ?)`).run(specifier, ...values);
+    const statement = database.prepare(`insert or replace into ${table} (specifier, ${columns}) values (?, ?, ?, ?)`);
+    statement.run(specifier, ...values);
   } finally {
     database.close();
   }
