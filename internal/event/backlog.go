@@ -27,8 +27,8 @@ func newBacklogs() *fair.Pool {
 
 var errNoBacklog = fault.New(fault.Unavailable, "too many changes wait for slow clients").WithCode("too_busy")
 
-// grow takes shares of memory for a queue with a number of bytes. It takes none and reports false if
-// there are too few.
+// grow takes shares of memory for a queue with a number of bytes. It takes none and reports false
+// if there are too few.
 func (f *Follower) grow(size int) bool {
 	missing := size - freeBacklog - f.leased
 	if missing <= 0 {

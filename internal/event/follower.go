@@ -36,7 +36,7 @@ type Follower struct {
 	views       []*view // nil: to be bound again
 	queue       []Change
 	queuedBytes int
-	ownBytes    int           // of queue, that other followers do not have
+	ownBytes    int           // bytes of queue that other followers do not have
 	leases      []*fair.Lease // on the memory of queue
 	leased      int           // bytes
 	taken       []*fair.Lease // on that of the changes that Next has returned
