@@ -385,7 +385,7 @@ func TestTooManySessions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
-	const maxSessions, maxStarting = 8, 32
+	const maxSessions, maxStarting = 10, 32
 
 	for range maxSessions {
 		mustOpenSession(t, a)

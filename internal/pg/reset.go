@@ -17,8 +17,9 @@ const Reseed = "pg_catalog.setseed(pg_catalog.float8div(" +
 	"pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0), 9223372036854775808))" // -1 to 1
 
 // resetStatements are DISCARD ALL without plans and prepared statements, and with a new seed, in
-// statements that a transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the event
-// trigger functions takes most of a DDL statement's time. Prepared statements are the pool's own.
+// statements that a transaction block allows. PostgreSQL itself invalidates outdated plans, and
+// planning the event trigger functions takes most of a DDL statement's time. Prepared statements
+// are the pool's own.
 var resetStatements = []string{
 	"close all", "set session authorization default", "reset role", "reset all", "unlisten *", "discard temp",
 	"discard sequences", "select " + Reseed + ", " + UnlockAdvisory,

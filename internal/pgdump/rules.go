@@ -64,6 +64,7 @@ const (
 	Transaction Topic = "transactions"
 	LargeObject Topic = "large objects"
 	Statistics  Topic = "statistics"
+	Maintenance Topic = "maintenance"
 	Skipped     Topic = "skipped"
 	Changed     Topic = "changed"
 )
@@ -146,9 +147,9 @@ func (r *rules) decide(s statement) verdict {
 // rather than names.
 func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
 	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
-		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
-		(*rules).privileges, (*rules).platformRows, (*rules).schemas, (*rules).rows, (*rules).policy,
-		(*rules).table,
+		(*rules).session, (*rules).maintenance, (*rules).transaction, (*rules).selected, (*rules).cluster,
+		(*rules).extension, (*rules).owner, (*rules).privileges, (*rules).platformRows, (*rules).schemas,
+		(*rules).rows, (*rules).policy, (*rules).table,
 	} {
 		if v, ok := rule(r, ts, sub); ok {
 			return v
@@ -229,6 +230,21 @@ func encoding(ts dialect.Tokens) string {
 	}
 
 	return ""
+}
+
+// maintenance decides about statements that change no object and no row, and that mostly need a
+// superuser or no transaction.
+func (r *rules) maintenance(ts dialect.Tokens, _ dialect.Subject) (verdict, bool) {
+	switch w := ts.Word(0); {
+	case w == "vacuum", w == "reindex", w == "cluster", w == "checkpoint":
+		return leave(Maintenance, "%s: a new database needs none", strings.ToUpper(w)), true
+	case w == "load":
+		return leave(Maintenance, "LOAD: a project loads no libraries"), true
+	case w == "reassign", ts.Has(0, "drop", "owned"):
+		return leave(Owners, "everything belongs to the project"), true
+	}
+
+	return verdict{}, false
 }
 
 func (r *rules) transaction(ts dialect.Tokens, _ dialect.Subject) (verdict, bool) {

@@ -51,6 +51,16 @@ func TestRules(t *testing.T) {
 		`SET client_encoding TO "SJIS"`:         {refuse, "", "the encoding sjis is not supported: dump with --encoding UTF8"},
 		`SET standard_conforming_strings = off`: {refuse, "", "dumps with standard_conforming_strings = off are not supported: dump with a newer pg_dump"},
 
+		`VACUUM (ANALYZE) public.t`:         {leaveOut, "", "maintenance: VACUUM: a new database needs none"},
+		`REINDEX TABLE public.t`:            {leaveOut, "", "maintenance: REINDEX: a new database needs none"},
+		`CLUSTER public.t USING i`:          {leaveOut, "", "maintenance: CLUSTER: a new database needs none"},
+		`CHECKPOINT`:                        {leaveOut, "", "maintenance: CHECKPOINT: a new database needs none"},
+		`LOAD 'age'`:                        {leaveOut, "", "maintenance: LOAD: a project loads no libraries"},
+		`REASSIGN OWNED BY a TO b`:          {leaveOut, "", "owners: everything belongs to the project"},
+		`DROP OWNED BY a`:                   {leaveOut, "", "owners: everything belongs to the project"},
+		`ANALYZE`:                           {Does: run},
+		`ALTER TABLE public.t CLUSTER ON i`: {Does: run},
+
 		`BEGIN`:    {leaveOut, "", "transactions: BEGIN: the import is one transaction"},
 		`ROLLBACK`: {refuse, "", "ROLLBACK would undo the import, which is one transaction: use --single-transaction=false"},
 
