@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/schema"
 )
@@ -160,4 +161,21 @@ func TestEmulationBesideExtensions(t *testing.T) {
 		}
 		p.sql("drop " + object)
 	}
+}
+
+// TestOwnFunctionEmulatesNothing: a schema extensions of the project's owner has none of the
+// platform's functions, whatever their names.
+func TestOwnFunctionEmulatesNothing(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t)
+	p.sql(`create schema extensions`,
+		`create function extensions.http_set_curlopt(text, text) returns boolean language sql as 'select true'`)
+	present, err := schema.EmulatedExtensions(t.Context(), p.platform)
+	if err != nil || len(present) > 0 {
+		t.Errorf("got %q, %v", present, err)
+	}
+
+	err = schema.EmulateExtension(t.Context(), p.platform, "http")
+	wantFault(t, "in a schema of the owner", err, fault.Conflict, "", "schema_taken")
 }
