@@ -58,8 +58,9 @@ func TestMissingFunction(t *testing.T) {
 	root := write(t, map[string]string{ConfigFile: "[functions.a]\nentrypoint = \"./functions/a/index.ts\"\n" +
 		"import_map = \"./functions/a/deno.json\"\n[functions.b]\n", "supabase/functions/b/index.ts": ""})
 	all, notes, err := ReadFunctions(root, environment(nil))
-	if err != nil || len(all) != 1 || all[0].Name != "b" || len(notes) != 1 || notes[0].String() != "supabase/config.toml:2: "+
-		"functions.a.entrypoint names no file in the repository, and the function is left out: ./functions/a/index.ts" {
+	want := "supabase/config.toml:2: functions.a.entrypoint names no file in the repository, and the function is left out: " +
+		"./functions/a/index.ts"
+	if err != nil || len(all) != 1 || all[0].Name != "b" || len(notes) != 1 || notes[0].String() != want {
 		t.Errorf("got %v, %v, %v", all, notes, err)
 	}
 }

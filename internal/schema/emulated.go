@@ -87,5 +87,6 @@ func EmulatedExtensions(ctx context.Context, q pg.Querier) ([]string, error) {
 				select nspowner from pg_catalog.pg_namespace where nspname = @own) and not exists (
 				select from pg_catalog.pg_depend x
 				where x.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and x.objid = p.oid and x.deptype = 'e'))
-		order by m.name`, pgx.StrictNamedArgs{"names": names, "marks": marks, "schema": ExtensionsSchema, "own": namespace.Socle})
+		order by m.name`, pgx.StrictNamedArgs{
+		"names": names, "marks": marks, "schema": ExtensionsSchema, "own": namespace.Socle})
 }

@@ -103,8 +103,8 @@ func TestPostgresTools(t *testing.T) {
 	}
 }
 
-// TestProxyOfLostClient: a client of socle db proxy that vanishes without a farewell leaves no session
-// behind, whose locks would block the next one.
+// TestProxyOfLostClient: a client of socle db proxy that vanishes without a farewell leaves no
+// session behind, whose locks would block the next one.
 func TestProxyOfLostClient(t *testing.T) {
 	t.Parallel()
 
