@@ -19,7 +19,9 @@ func TestPlanRestore(t *testing.T) {
 	t.Parallel()
 
 	manifest := archive.Manifest{
-		Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}, {Name: "http", Schema: "extensions"}},
+		Project: uuid.New(), Extensions: []projectdb.Extension{
+			{Name: "hstore", Schema: "extensions"}, {Name: "http", Schema: "extensions"},
+		},
 	}
 	from, to := pgcluster.OwnerLoginOf(manifest.DatabaseName()), "socle_other_owner"
 
@@ -36,8 +38,8 @@ func TestPlanRestore(t *testing.T) {
 		"schema of the user":      {entry{Desc: "SCHEMA", Tag: "sales"}, "user"},
 		"schema of an extension":  {entry{Desc: "SCHEMA", Tag: "extensions"}, ""},
 		"extension":               {entry{Desc: "EXTENSION", Tag: "hstore"}, ""},
-		"emulated function":       {entry{Desc: "FUNCTION", Namespace: "extensions", Tag: "http_get(text)", Owner: "postgres"}, ""},
-		"function in extensions":  {entry{Desc: "FUNCTION", Namespace: "extensions", Tag: "http_get(text)", Owner: from}, "user"},
+		"emulated function":       {entry{Desc: "FUNCTION", Namespace: "extensions", Tag: "f()", Owner: "postgres"}, ""},
+		"function in extensions":  {entry{Desc: "FUNCTION", Namespace: "extensions", Tag: "f()", Owner: from}, "user"},
 		"unknown extension":       {entry{Desc: "EXTENSION", Tag: "plpython3u"}, "refused"},
 		"language":                {entry{Desc: "PROCEDURAL LANGUAGE", Tag: "plperlu"}, "refused"},
 		"event trigger":           {entry{Desc: "EVENT TRIGGER", Tag: "spy"}, "refused"},

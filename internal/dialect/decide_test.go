@@ -344,8 +344,10 @@ func TestDecideBlock(t *testing.T) {
 func TestIsPlatformExtension(t *testing.T) {
 	t.Parallel()
 
-	for name, want := range map[string]bool{"pg_graphql": true, "supabase-dbdev": true, "basejump-supabase_test_helpers": true,
-		"olirice@read_once": true, "uuid-ossp": false, "pg_trgm": false, "pg_trgn": false, "-": false} {
+	for name, want := range map[string]bool{
+		"pg_graphql": true, "supabase-dbdev": true, "basejump-supabase_test_helpers": true, "olirice@read_once": true,
+		"uuid-ossp": false, "pg_trgm": false, "pg_trgn": false, "-": false,
+	} {
 		if got := IsPlatformExtension(name); got != want {
 			t.Errorf("%s: got %t, want %t", name, got, want)
 		}

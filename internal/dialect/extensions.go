@@ -12,14 +12,15 @@ import (
 var platformExtensions = []string{"address_standardizer", "address_standardizer_data_us", "amcheck", "bloom", "dblink",
 	"file_fdw", "http", "hypopg", "index_advisor", "lo", "old_snapshot", "pageinspect", "pg_buffercache", "pg_cron",
 	"pg_freespacemap", "pg_graphql", "pg_hashids", "pg_jsonschema", "pg_net", "pg_partman", "pg_plan_filter",
-	"pg_prewarm", "pg_repack", "pg_stat_monitor", "pg_stat_statements", "pg_surgery", "pg_tle", "pg_visibility", "pg_walinspect", "pgaudit",
+	"pg_prewarm", "pg_repack", "pg_stat_monitor", "pg_stat_statements", "pg_surgery", "pg_tle", "pg_visibility",
+	"pg_walinspect", "pgaudit",
 	"pgjwt", "pgmq", "pgroonga", "pgroonga_database", "pgrouting", "pgrowlocks", "pgsodium", "pgstattuple", "pgtap",
 	"plcoffee", "pljava", "plls", "plpgsql_check", "plv8", "postgis_raster", "postgis_sfcgal",
 	"postgis_tiger_geocoder", "postgis_topology", "postgres_fdw", "refint", "rum", "safeupdate", "sslinfo",
 	"supabase_vault", "supautils", "timescaledb", "wrappers", "xml2"}
 
-// IsPlatformExtension reports whether an extension belongs to Supabase's platform, or comes from its
-// catalog database.dev, so that a statement that creates it is left out with a note.
+// IsPlatformExtension reports whether an extension belongs to Supabase's platform, or comes from
+// its catalog database.dev, so that a statement that creates it is left out with a note.
 func IsPlatformExtension(name string) bool {
 	return slices.Contains(platformExtensions, name) || (name != "uuid-ossp" && publishedName.MatchString(name))
 }

@@ -14,7 +14,7 @@ var callEnds = []string{"as", "from", "limit", "order", "where"}
 // catalogs are the schemas of Supabase's tools that install extensions from text.
 var catalogs = []string{"dbdev", "pgtle"}
 
-// timeFunctions are functions of timescaledb that change how a table is stored, and not what it has.
+// timeFunctions are functions of timescaledb that change how a table is stored, not its rows.
 var timeFunctions = []string{"add_compression_policy", "add_dimension", "add_retention_policy", "create_hypertable",
 	"set_chunk_time_interval"}
 

@@ -132,14 +132,18 @@ func readFunction(d *document, files *os.Root, s section, name string) (Function
 		hasEntry = false
 		f.Entry = firstFile(files, folder, entryNames...)
 	}
-	f.ImportMap = readImportMap(d, files, s, folder, &f)
-	f.StaticFiles = readStaticFiles(d, files, s)
+
+	isMissing := hasEntry && !isFile(files, f.Entry)
+	if !isMissing {
+		f.ImportMap = readImportMap(d, files, s, folder, &f)
+		f.StaticFiles = readStaticFiles(d, files, s)
+	}
 
 	switch {
 	case said && !enabled:
 		return f, false
-	case hasEntry && !isFile(files, f.Entry):
-		d.problem(s.key("entrypoint"), "names no file in the repository: %s", entry)
+	case isMissing: // Supabase's tools keep the table of a function whose folder is gone
+		d.note(s.key("entrypoint"), "names no file in the repository, and the function is left out: %s", entry)
 		return f, false
 	case f.Entry == "" && s.exists():
 		d.note(s.path, "has no %s, and is left out", path.Join(folder, entryNames[0]))

@@ -51,6 +51,20 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestMissingFunction: the table of a function whose folder is gone stops nothing.
+func TestMissingFunction(t *testing.T) {
+	t.Parallel()
+
+	root := write(t, map[string]string{ConfigFile: "[functions.a]\nentrypoint = \"./functions/a/index.ts\"\n" +
+		"import_map = \"./functions/a/deno.json\"\n[functions.b]\n", "supabase/functions/b/index.ts": ""})
+	all, notes, err := ReadFunctions(root, environment(nil))
+	want := "supabase/config.toml:2: functions.a.entrypoint names no file in the repository, and the function is left out: " +
+		"./functions/a/index.ts"
+	if err != nil || len(all) != 1 || all[0].Name != "b" || len(notes) != 1 || notes[0].String() != want {
+		t.Errorf("got %v, %v, %v", all, notes, err)
+	}
+}
+
 // TestFunctionMistakes refuses files that are not there, or are links out of the repository.
 func TestFunctionMistakes(t *testing.T) {
 	t.Parallel()
@@ -68,8 +82,7 @@ func TestFunctionMistakes(t *testing.T) {
 	}
 
 	_, _, err := ReadFunctions(root, environment(nil))
-	want := "supabase/config.toml:2: functions.a.entrypoint names no file in the repository: ./functions/b.ts\n" +
-		"supabase/config.toml:4: functions.c.import_map names no file in the repository: ../../map.json\n" +
+	want := "supabase/config.toml:4: functions.c.import_map names no file in the repository: ../../map.json\n" +
 		"supabase/config.toml:6: functions.d.verify_jwt must be true or false"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -137,7 +137,8 @@ func TestSettings(t *testing.T) {
 			"[auth.hook.send_sms]\nenabled = true\nuri = \"http://127.0.0.1:54321/functions/v1/sms\"\n" +
 			"[auth.hook.custom_access_token]\nenabled = true\nuri = \"http://a.example/functions/v1/claims\"\n" +
 			"[auth.mfa.phone]\nenroll_enabled = true\n",
-			want:    []string{"12 sms.factors=true", "5 sms.sender=hook", "7 sms.hook_url=functions://sms", "1 hooks.send_email=functions://mail/send"},
+			want: []string{"12 sms.factors=true", "5 sms.sender=hook", "7 sms.hook_url=functions://sms",
+				"1 hooks.send_email=functions://mail/send"},
 			secrets: []string{"hooks.send_email=v1,whsec_eA=="},
 			notes: []string{"supabase/config.toml:10: auth.hook.custom_access_token.uri is not used: a hook is a function in SQL, " +
 				"pg-functions://postgres/SCHEMA/NAME, an edge function, functions://NAME, or has an https URL"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -69,7 +70,8 @@ func EmulateExtension(ctx context.Context, platform pg.Beginner, name string) er
 	})
 }
 
-// EmulatedExtensions returns the names of the emulated extensions that q's database has.
+// EmulatedExtensions returns the names of the emulated extensions that q's database has. Functions
+// with their names in a schema of the project's owner are none.
 func EmulatedExtensions(ctx context.Context, q pg.Querier) ([]string, error) {
 	var names, marks []string
 	for _, name := range slices.Sorted(maps.Keys(emulations)) {
@@ -81,8 +83,10 @@ func EmulatedExtensions(ctx context.Context, q pg.Querier) ([]string, error) {
 		from rows from (pg_catalog.unnest(@names::text[]), pg_catalog.unnest(@marks::text[])) m(name, mark)
 		where exists (
 			select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-			where n.nspname = @schema and p.proname = m.mark and p.proowner = n.nspowner and not exists (
+			where n.nspname = @schema and p.proname = m.mark and p.proowner = n.nspowner and n.nspowner = (
+				select nspowner from pg_catalog.pg_namespace where nspname = @own) and not exists (
 				select from pg_catalog.pg_depend x
 				where x.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and x.objid = p.oid and x.deptype = 'e'))
-		order by m.name`, pgx.StrictNamedArgs{"names": names, "marks": marks, "schema": ExtensionsSchema})
+		order by m.name`, pgx.StrictNamedArgs{
+		"names": names, "marks": marks, "schema": ExtensionsSchema, "own": namespace.Socle})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/schema"
 )
@@ -38,13 +39,15 @@ func TestJSONSchema(t *testing.T) {
 	for _, c := range []struct{ schema, instance, want string }{
 		{`true`, `1`, ``}, {`false`, `1`, `$ is not allowed`}, {`{}`, `null`, ``},
 		{`{"type": "integer"}`, `1.0`, ``}, {`{"type": "integer"}`, `1.5`, `$ does not satisfy type: "integer"`},
-		{`{"type": ["null", "string"]}`, `null`, ``}, {`{"type": ["null", "string"]}`, `1`, `$ does not satisfy type: ["null", "string"]`},
+		{`{"type": ["null", "string"]}`, `null`, ``},
+		{`{"type": ["null", "string"]}`, `1`, `$ does not satisfy type: ["null", "string"]`},
 		{`{"enum": [1, "a"]}`, `"a"`, ``}, {`{"enum": [1, "a"]}`, `"1"`, `$ does not satisfy enum: [1, "a"]`},
 		{`{"const": {"a": 1}}`, `{"a": 1.0}`, ``}, {`{"const": null}`, `0`, `$ does not satisfy const: null`},
 		{`{"minimum": 2, "maximum": 3}`, `2`, ``}, {`{"minimum": 2}`, `1`, `$ does not satisfy minimum: 2`},
 		{`{"exclusiveMaximum": 2}`, `2`, `$ does not satisfy exclusiveMaximum: 2`}, {`{"minimum": 2}`, `"1"`, ``},
 		{`{"multipleOf": 0.1}`, `0.3`, ``}, {`{"multipleOf": 2}`, `3`, `$ does not satisfy multipleOf: 2`},
-		{`{"minLength": 2, "maxLength": 2}`, `"äö"`, ``}, {`{"maxLength": 1}`, `"äö"`, `$ does not satisfy maxLength: 1`},
+		{`{"minLength": 2, "maxLength": 2}`, `"äö"`, ``},
+		{`{"maxLength": 1}`, `"äö"`, `$ does not satisfy maxLength: 1`},
 		{`{"pattern": "^a"}`, `"ab"`, ``}, {`{"pattern": "^a"}`, `"ba"`, `$ does not satisfy pattern: ^a`},
 		{`{"format": "email"}`, `"x"`, ``}, {`{"title": "x", "x-own": 1}`, `1`, ``},
 		{`{"required": ["a", "b"]}`, `{"a": null}`, `$ has no b`}, {`{"required": ["a"]}`, `[]`, ``},
@@ -53,18 +56,22 @@ func TestJSONSchema(t *testing.T) {
 			`{"a": 1, "x1": null, "B": 2}`, `$."B" is not allowed`},
 		{`{"additionalProperties": {"minimum": 1}}`, `{"a": 0}`, `$.a does not satisfy minimum: 1`},
 		{`{"propertyNames": {"maxLength": 1}}`, `{"ab": 0}`, `the name ab in $ does not satisfy maxLength: 1`},
-		{`{"minProperties": 1}`, `{}`, `$ has 0 properties`}, {`{"dependentRequired": {"a": ["b"]}}`, `{"a": 1}`, `$ has no b`},
+		{`{"minProperties": 1}`, `{}`, `$ has 0 properties`},
+		{`{"dependentRequired": {"a": ["b"]}}`, `{"a": 1}`, `$ has no b`},
 		{`{"dependencies": {"a": {"required": ["c"]}, "z": ["y"]}}`, `{"a": 1}`, `$ has no c`},
 		{`{"items": {"type": "string"}, "minItems": 1}`, `["a", 1]`, `$[1] does not satisfy type: "string"`},
 		{`{"prefixItems": [{"const": 1}], "items": false}`, `[1, 2]`, `$[1] is not allowed`},
 		{`{"items": [{"const": 1}], "additionalItems": false}`, `[2]`, `$[0] does not satisfy const: 1`},
-		{`{"maxItems": 1}`, `[1, 2]`, `$ has 2 items`}, {`{"uniqueItems": true}`, `[1, 1.0]`, `$ has items that are equal`},
+		{`{"maxItems": 1}`, `[1, 2]`, `$ has 2 items`},
+		{`{"uniqueItems": true}`, `[1, 1.0]`, `$ has items that are equal`},
 		{`{"contains": {"const": 1}}`, `[2]`, `$ has 0 items that contains describes`},
 		{`{"contains": {"const": 1}, "minContains": 0}`, `[2]`, ``},
 		{`{"allOf": [{"minimum": 1}, {"maximum": 2}]}`, `3`, `$ does not satisfy maximum: 2`},
-		{`{"anyOf": [{"const": 1}, {"const": 2}]}`, `2`, ``}, {`{"anyOf": [{"const": 1}]}`, `3`, `$ does not satisfy anyOf: [{"const": 1}]`},
+		{`{"anyOf": [{"const": 1}, {"const": 2}]}`, `2`, ``},
+		{`{"anyOf": [{"const": 1}]}`, `3`, `$ does not satisfy anyOf: [{"const": 1}]`},
 		{`{"oneOf": [{"minimum": 1}, {"minimum": 2}]}`, `1`, ``},
-		{`{"oneOf": [true, true]}`, `1`, `$ does not satisfy oneOf: [true, true]`}, {`{"not": {}}`, `1`, `$ does not satisfy not: {}`},
+		{`{"oneOf": [true, true]}`, `1`, `$ does not satisfy oneOf: [true, true]`},
+		{`{"not": {}}`, `1`, `$ does not satisfy not: {}`},
 		{`{"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}`, `"a"`, `$ does not satisfy minLength: 2`},
 		{`{"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}`, `1`, `$ does not satisfy minimum: 2`},
 		{tree, `{"name": "a", "children": [{"name": "b", "children": []}]}`, ``},
@@ -120,7 +127,8 @@ func TestEmulateHTTP(t *testing.T) {
 		`select extensions.http_set_curlopt('CURLOPT_TIMEOUT', '30')`)
 
 	_, err := p.owner.Exec(t.Context(), `select public.fetch()`)
-	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "0A000" || !strings.Contains(e.Hint, "net.http_get()") {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || e.Code != "0A000" || !strings.Contains(e.Hint, "net.http_get()") {
 		t.Errorf("got %v", err)
 	}
 
@@ -149,7 +157,8 @@ func TestEmulationBesideExtensions(t *testing.T) {
 
 	for object, definition := range map[string]string{
 		"function extensions.lower(extensions.http_method)": " returns text language sql as 'select 1'",
-		"type extensions.mine":                              " as (a int)", "domain extensions.other": " as text", "table extensions.t": " ()",
+		"type extensions.mine":                              " as (a int)",
+		"domain extensions.other":                           " as text", "table extensions.t": " ()",
 		"view extensions.v": " as select 1", "sequence extensions.s": "",
 	} {
 		p.run(p.platform, "grant create on schema extensions to public")
@@ -160,4 +169,21 @@ func TestEmulationBesideExtensions(t *testing.T) {
 		}
 		p.sql("drop " + object)
 	}
+}
+
+// TestOwnFunctionEmulatesNothing: a schema extensions of the project's owner has none of the
+// platform's functions, whatever their names.
+func TestOwnFunctionEmulatesNothing(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t)
+	p.sql(`create schema extensions`,
+		`create function extensions.http_set_curlopt(text, text) returns boolean language sql as 'select true'`)
+	present, err := schema.EmulatedExtensions(t.Context(), p.platform)
+	if err != nil || len(present) > 0 {
+		t.Errorf("got %q, %v", present, err)
+	}
+
+	err = schema.EmulateExtension(t.Context(), p.platform, "http")
+	wantFault(t, "in a schema of the owner", err, fault.Conflict, "", "schema_taken")
 }
