@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/repository"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // repositoryLink is this machine's record of a repository: its project on a server, and the keys
@@ -126,10 +127,8 @@ func (e environment) lockRepository(ctx context.Context, folder string, busy fun
 			busy()
 		}
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, lockInterval) != nil {
 			return nil, errors.Join(errCanceled, f.Close())
-		case <-time.After(lockInterval):
 		}
 	}
 }

@@ -330,8 +330,8 @@ func TestRunRestartsReplaced(t *testing.T) {
 	}
 }
 
-// copyPrograms returns a directory with PostgreSQL's programs, postgres as a copy. PostgreSQL's user
-// can search it.
+// copyPrograms returns a directory with PostgreSQL's programs, postgres as a copy, for PostgreSQL's
+// user.
 func copyPrograms(t *testing.T, b Binaries) string {
 	t.Helper()
 

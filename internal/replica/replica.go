@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -110,10 +111,7 @@ func (s *Set) keep(ctx context.Context, config *pgx.ConnConfig, f func(context.C
 		s.log.Warn("watching a server of reads failed, retrying", "host", config.Host, "port", config.Port,
 			"error", err)
 
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryDelay):
-		}
+		_ = tick.Pause(ctx, retryDelay)
 	}
 }
 
