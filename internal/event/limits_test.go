@@ -50,6 +50,11 @@ func TestRetention(t *testing.T) {
 		t.Errorf("slots that need no change wait for a writer: %v", err)
 	}
 
+	pgtest.Eventually(t, "the transactions before the change have ended", func() bool {
+		return pgtest.Value[bool](t, w.project.Trusted(),
+			`select pg_snapshot_xmin(pg_current_snapshot()) > (select max(xid) from socle.events)`)
+	})
+	f = w.follow(anon, "", binding)
 	w.removeEvents(1<<30, "29 hours")
 	if _, err := w.logs.Follow(t.Context(), w.project, anon, []event.Binding{binding}, before); err != event.ErrResync {
 		t.Errorf("a cursor before the removed change: got %v, want ErrResync", err)
