@@ -57,12 +57,13 @@ func TestDevFunctions(t *testing.T) {
 		"supabase/migrations/20260101000000_a.sql": "create table notes (id int);\n",
 	})
 
-	p := launchWith(t, filepath.Join(root, ".socle", "data"), func(cmd *exec.Cmd) {
+	p := launchWith(t, filepath.Join(t.TempDir(), "data"), func(cmd *exec.Cmd) {
 		cmd.Args = []string{cmd.Args[0], "dev", "--addr", "127.0.0.1:0"}
 		cmd.Dir = root
 		deno := os.Getenv("SOCLE_DENO_BIN")
 		cmd.Env = append(cmd.Env, "SOCLE_DENO_BIN="+deno, "DENO_DIR="+filepath.Join(deno, "cache"), "HOME="+t.TempDir())
 	})
+	p.dir = filepath.Join(root, ".socle", "data")
 	p.ready()
 
 	address := deployedLine.FindStringSubmatch(p.log.String())
