@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -67,7 +68,8 @@ func chain(t *testing.T, pool *pgxpool.Pool) {
 }
 
 func begin(t *testing.T) context.Context {
-	return audit.Begin(t.Context(), key, audit.Entry{Action: "changeNothing", Client: "192.0.2.1"})
+	return audit.Begin(t.Context(), key,
+		audit.Entry{Action: "changeNothing", Client: "192.0.2.1", Request: uuid.NewString()})
 }
 
 func nothing(pgx.Tx) error { return nil }
