@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // sqlBody returns the body of a query with additional members.
@@ -351,10 +352,16 @@ func TestRunSQLResidue(t *testing.T) {
 
 	a.Post("/sql",
 		sqlBody(`select current_setting('work_mem') <> '64kB', to_regclass('residue') is null, (select count(*) from pg_prepared_statements), (select count(*) from pg_listening_channels()),
-		(select count(*) from pg_cursors where is_holdable), coalesce(current_setting('app.x', true), ''), (select count(*) from pg_locks where locktype = 'advisory' and objid = 7 and database = (select oid from pg_database where datname = current_database()))`)).Want(200).
+		(select count(*) from pg_cursors where is_holdable), coalesce(current_setting('app.x', true), '')`)).Want(200).
 		Content("results.0.rows.0.0", true).Content("results.0.rows.0.1", true).Content("results.0.rows.0.2", 0).
 		Content("results.0.rows.0.3", 0).Content("results.0.rows.0.4", 0).
-		Content("results.0.rows.0.5", "").Content("results.0.rows.0.6", 0)
+		Content("results.0.rows.0.5", "")
+
+	// A session that the pool has closed may end after the response.
+	pgtest.Eventually(t, "the locks are released", func() bool {
+		return query[int](t, a, `select count(*) from pg_locks where locktype = 'advisory' and objid = 7
+			and database = (select oid from pg_database where datname = current_database())`) == 0
+	})
 
 	a.CreateTable("as_ever")
 }
