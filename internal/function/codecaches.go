@@ -18,8 +18,8 @@ const (
 	minCachedCode = 64 << 10
 )
 
-// codeCaches are what V8 made of versions, for the next processes that load them. They stay in
-// memory, so no backup or row of a project can bring one that the server has not made.
+// codeCaches has V8's code caches of versions, for the next processes that load them. They stay in
+// memory, so no backup or row of a project can bring a forged one.
 type codeCaches struct {
 	all *cache.Cache[versionKey, []byte]
 

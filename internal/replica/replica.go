@@ -166,7 +166,7 @@ func (s *Set) followPrimary(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// collect adds those who ask now.
+// collect adds the pending requests for the position, without waiting for more.
 func (s *Set) collect(asked []chan<- answer) []chan<- answer {
 	for {
 		select {

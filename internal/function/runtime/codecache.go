@@ -9,9 +9,9 @@ import (
 // MaxCodeCache bounds a code cache in bytes. A module with a larger one has none.
 const MaxCodeCache = 4 << 20
 
-// Compile returns the code cache of a module, in the place of [Process.Load]: nothing of the module
-// runs, so it can't write into a cache what V8 has not made. It is empty if there is none, also for
-// a module that does not compile. The process ends afterwards.
+// Compile returns V8's code cache of a module, in the place of [Process.Load]. Nothing of the
+// module runs, so the module can't forge its cache. The result is empty if V8 made no cache, also
+// for a module that does not compile. The process ends afterwards.
 func (p *Process) Compile(ctx context.Context, code []byte) ([]byte, error) {
 	p.compiling.Store(true)
 	if _, err := p.send(Module{Code: code}, map[string]any{"compile": true}); err != nil {
